@@ -1,0 +1,57 @@
+//! The process's own runtime: sockets, timers and background work of all stores live here, so that a store works under
+//! any executor of its caller and outlives any of them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
+
+use crate::contract::Error;
+
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+/// A handle to the runtime, which starts at the first call and lives as long as the process.
+pub(crate) fn handle() -> &'static Handle {
+    RUNTIME
+        .get_or_init(|| {
+            Builder::new_multi_thread()
+                .worker_threads(2)
+                .thread_name("zlink-store")
+                .enable_all()
+                .build()
+                .unwrap_or_else(|error| panic!("the operating system gives no threads: {error}"))
+        })
+        .handle()
+}
+
+/// Runs `future` on our own runtime; dropping the result cancels it at its next await.
+pub(crate) fn spawn_scoped<T, F>(future: F) -> Scoped<T>
+where
+    F: Future<Output = Result<T, Error>> + Send + 'static,
+    T: Send + 'static,
+{
+    Scoped(handle().spawn(future))
+}
+
+/// A task that ends with its handle.
+pub(crate) struct Scoped<T>(JoinHandle<Result<T, Error>>);
+
+impl<T> Future for Scoped<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context).map(|joined| match joined {
+            Ok(result) => result,
+            Err(error) => Err(Error::internal(format!("a background task ended early: {error}"))),
+        })
+    }
+}
+
+impl<T> Drop for Scoped<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

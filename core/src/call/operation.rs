@@ -1,0 +1,86 @@
+//! The future that every store method returns.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use futures_util::future::BoxFuture;
+
+use super::Cancellation;
+use crate::contract::{Error, Outcome};
+
+/// One operation. It starts when it is first polled; dropping it cancels it: what was not yet sent is never sent, what was
+/// sent may or may not happen.
+#[must_use = "an operation does nothing until it is awaited"]
+pub struct Operation<T>(State<T>);
+
+enum State<T> {
+    Rejected(Option<Error>),
+    Running(BoxFuture<'static, Result<T, Error>>),
+}
+
+impl<T: 'static> Operation<T> {
+    pub(crate) fn new(future: BoxFuture<'static, Result<T, Error>>) -> Self {
+        Self(State::Running(future))
+    }
+
+    /// An argument was wrong: nothing will be started.
+    pub(crate) fn rejected(error: Error) -> Self {
+        Self(State::Rejected(Some(error)))
+    }
+
+    /// The argument error that was found when the operation was made, if there was one.
+    ///
+    /// # Errors
+    /// That error.
+    pub fn checked(self) -> Result<Self, Error> {
+        match self.0 {
+            State::Rejected(Some(error)) => Err(error),
+            state => Ok(Self(state)),
+        }
+    }
+
+    /// Ends with `CANCELLED` as soon as `cancellation` is cancelled. Cancelled before the start: nothing is sent. An argument
+    /// error goes before a cancellation.
+    pub fn with_cancellation(self, cancellation: &Cancellation) -> Self {
+        let State::Running(future) = self.0 else { return self };
+        let cancellation = cancellation.clone();
+        Self::new(Box::pin(async move {
+            if cancellation.is_cancelled() {
+                return Err(Error::cancelled(Outcome::NotApplied));
+            }
+            tokio::select! {
+                biased;
+                result = future => result,
+                () = cancellation.cancelled() => Err(Error::cancelled(Outcome::Unknown)),
+            }
+        }))
+    }
+
+    /// Polls once. An operation of a store whose [`answers_inline`](crate::LocationStore::answers_inline) is true is always
+    /// done then; of another store, it may have started, and goes on when it is awaited.
+    pub fn poll_now(&mut self) -> Poll<Result<T, Error>> {
+        Pin::new(self).poll(&mut Context::from_waker(Waker::noop()))
+    }
+}
+
+impl<T: 'static> Future for Operation<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            State::Rejected(error) => Poll::Ready(Err(error.take().unwrap_or_else(|| Error::internal("polled after its end")))),
+            State::Running(future) => future.as_mut().poll(context),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Operation<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            State::Rejected(_) => "Operation(rejected)",
+            State::Running(_) => "Operation",
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! The seam between the engine and whatever carries its commands: commands in, replies out, bytes untouched.
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+
+pub(crate) use super::host::{Failure, Reply};
+use crate::call::{Call, EngineCounters};
+
+/// One command: its name and arguments.
+pub(crate) type Command = Vec<Bytes>;
+
+/// Which connection carries a batch. A transport with one line only takes everything there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Line {
+    /// Reads, scans and (unless replicas must acknowledge) writes.
+    Small,
+    /// Writes that are followed by WAIT: nothing else goes there.
+    Acked,
+    /// Blob segments.
+    Blobs,
+}
+
+/// Commands that go out together, in order, on one line.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    pub(crate) commands: Vec<Command>,
+    /// Whether they run as one transaction (MULTI … EXEC). Replies are the commands' own either way.
+    pub(crate) atomic: bool,
+}
+
+/// Sends batches. A batch that fails is [`Failure::NotSent`] only when surely none of its commands reached the server.
+///
+/// The transport connects when it is first needed, reconnects by itself, and gives up at `call.deadline`. It calls
+/// `call.mark_sent()` before bytes may leave, and sends nothing once the returned future was dropped before that.
+pub(crate) trait Transport: Send + Sync + 'static {
+    /// Sends `batch` on `line`; one reply per command. Server errors are replies.
+    fn send(&self, line: Line, batch: Batch, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>>;
+
+    /// Whether MULTI may be used. If not, a batch is one command, and reads go as read-only scripts.
+    fn transactions(&self) -> bool;
+
+    /// Drops the line's connection, so that the next batch resolves the name and connects anew (READONLY, MASTERDOWN).
+    fn reconnect(&self, line: Line);
+
+    fn counters(&self) -> &EngineCounters;
+}

@@ -1,0 +1,103 @@
+//! Engines are found by URL (spec: architecture.md, Engines are found by URL).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::redis::config::RedisConfig;
+use super::redis::host::HostClient;
+use super::{LocationEngine, RelocationEngine, embedded, redis};
+use crate::contract::{Error, KeyPrefix, limits};
+
+/// Where a store keeps its data.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Endpoint {
+    /// In memory: private to the store (`None`), or shared by name in the process.
+    Memory(Option<String>),
+    /// In a folder.
+    File(PathBuf),
+    /// On Redis or Valkey.
+    Redis(Box<RedisConfig>),
+    /// On Redis through a client that somebody else owns.
+    Host(Arc<dyn HostClient>),
+}
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// The store's name space; needed on Redis, empty by default elsewhere.
+    pub key_prefix: KeyPrefix,
+    /// The operation timeout in milliseconds, 1..=2^31−1; 5,000 by default.
+    pub operation_timeout_ms: u64,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self { key_prefix: KeyPrefix::default(), operation_timeout_ms: limits::DEFAULT_OPERATION_TIMEOUT_MS }
+    }
+}
+
+impl StoreOptions {
+    /// The defaults, under a key prefix.
+    ///
+    /// # Errors
+    /// As [`KeyPrefix::new`].
+    pub fn with_prefix(prefix: impl Into<String>) -> Result<Self, Error> {
+        Ok(Self { key_prefix: KeyPrefix::new(prefix)?, ..Self::default() })
+    }
+}
+
+impl Endpoint {
+    /// Understands `memory:`, `memory:name`, `file:/path` and the Redis forms.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT`: which part is wrong, with the password left out.
+    pub fn parse(url: &str) -> Result<Self, Error> {
+        match url.split_once(':') {
+            Some(("memory", "")) => Ok(Self::Memory(None)),
+            Some(("memory", name)) => Ok(Self::Memory(Some(name.to_owned()))),
+            Some(("file", path)) => Ok(Self::File(PathBuf::from(path))),
+            _ => RedisConfig::parse(url).map(|config| Self::Redis(Box::new(config))),
+        }
+    }
+
+    pub(crate) fn open_location(&self, options: &StoreOptions) -> Result<Arc<dyn LocationEngine>, Error> {
+        match self {
+            Self::Memory(name) => embedded::memory_location(name.as_deref(), &options.key_prefix),
+            Self::File(path) => embedded::file_location(path, &options.key_prefix),
+            Self::Redis(config) => redis::location(redis::Source::Native(config), options),
+            Self::Host(client) => redis::location(redis::Source::Host(client), options),
+        }
+    }
+
+    pub(crate) fn open_relocation(&self, options: &StoreOptions) -> Result<Arc<dyn RelocationEngine>, Error> {
+        match self {
+            Self::Memory(name) => embedded::memory_relocation(name.as_deref(), &options.key_prefix),
+            Self::File(path) => embedded::file_relocation(path, &options.key_prefix),
+            Self::Redis(config) => redis::relocation(redis::Source::Native(config), options),
+            Self::Host(client) => redis::relocation(redis::Source::Host(client), options),
+        }
+    }
+}
+
+impl TryFrom<&str> for Endpoint {
+    type Error = Error;
+
+    fn try_from(url: &str) -> Result<Self, Error> {
+        Self::parse(url)
+    }
+}
+
+impl TryFrom<&String> for Endpoint {
+    type Error = Error;
+
+    fn try_from(url: &String) -> Result<Self, Error> {
+        Self::parse(url)
+    }
+}
+
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
