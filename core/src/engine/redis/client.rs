@@ -19,7 +19,7 @@ pub(crate) struct Script {
 impl Script {
     /// A script that changes something.
     pub(crate) fn writing(text: &'static str) -> Self {
-        Self { text, read_only: false, sha: LazyLock::new(Box::new(|| sha1_smol::Sha1::from(text).hexdigest())) }
+        Self { text, read_only: false, sha: LazyLock::new(Box::new(|| sha1_smol::Sha1::from(text).digest().to_string())) }
     }
 
     /// A script that only reads: it goes as EVALSHA_RO where the server knows that.
