@@ -1,7 +1,7 @@
 //! What the Location and Relocation engines say to Redis with: commands and scripts over a transport, with the rules on
 //! retries and errors kept in one place. (Thin slice: no retries yet.)
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
@@ -13,18 +13,22 @@ use crate::contract::Error;
 pub(crate) struct Script {
     text: &'static str,
     read_only: bool,
-    sha: LazyLock<String, Box<dyn FnOnce() -> String + Send>>,
+    sha: OnceLock<Bytes>,
 }
 
 impl Script {
     /// A script that changes something.
-    pub(crate) fn writing(text: &'static str) -> Self {
-        Self { text, read_only: false, sha: LazyLock::new(Box::new(|| sha1_smol::Sha1::from(text).digest().to_string())) }
+    pub(crate) const fn writing(text: &'static str) -> Self {
+        Self { text, read_only: false, sha: OnceLock::new() }
     }
 
     /// A script that only reads: it goes as EVALSHA_RO where the server knows that.
-    pub(crate) fn reading(text: &'static str) -> Self {
-        Self { read_only: true, ..Self::writing(text) }
+    pub(crate) const fn reading(text: &'static str) -> Self {
+        Self { text, read_only: true, sha: OnceLock::new() }
+    }
+
+    fn sha(&self) -> &Bytes {
+        self.sha.get_or_init(|| Bytes::from(sha1_smol::Sha1::from(self.text).digest().to_string()))
     }
 }
 
@@ -64,7 +68,7 @@ impl Client {
     ) -> Result<Reply, Failure> {
         let by_hash = if script.read_only { "EVALSHA_RO" } else { "EVALSHA" };
         let by_text = if script.read_only { "EVAL_RO" } else { "EVAL" };
-        let reply = self.one(line, by_hash, script.sha.as_bytes(), keys, args, repeat, call).await?;
+        let reply = self.one(line, by_hash, script.sha(), keys, args, repeat, call).await?;
         match reply {
             Reply::Error { code, .. } if code == "NOSCRIPT" => {
                 self.one(line, by_text, script.text.as_bytes(), keys, args, repeat, call).await
