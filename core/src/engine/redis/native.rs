@@ -103,7 +103,6 @@ impl Transport for Native {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn unavailable(error: redis::RedisError) -> Error {
     Error::new(Code::Unavailable, Outcome::Unknown, error.to_string())
 }
