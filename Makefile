@@ -1,0 +1,80 @@
+# What a person runs. `make demo` and `make test` are the two commands of the README; the parts stand on their own too.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+NODE := packages/node
+RUN := tests/tools/run
+
+.PHONY: help
+help: ## says what there is
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | column -t -s '|'
+
+# ---- what a machine must have -----------------------------------------------------------------------------------------
+
+.PHONY: servers
+servers:
+	@tests/tools/install redis-server strace
+
+target/.node-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $(NODE) | grep -v '/test/')
+	@echo "== Building the native library and the Node packages (the first time takes a few minutes)"
+	@mkdir -p target
+	cd $(NODE) && npm ci --no-audit --no-fund && npm run build
+	@touch $@
+
+.PHONY: build-node
+build-node: target/.node-built ## builds the native library and the Node packages
+
+# ---- demo ----------------------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: build-node ## three nodes of an actor framework at work on the embedded engine
+	@echo "== Three nodes of an actor framework on the embedded engine"
+	@node $(NODE)/examples/actors.mjs
+
+# ---- tests ---------------------------------------------------------------------------------------------------------------
+
+.PHONY: test
+test: ## installs and starts what the tests need, and runs all of them
+	@rm -rf target/test-logs
+	@$(MAKE) --no-print-directory test-rust
+	@$(MAKE) --no-print-directory test-node
+	@$(MAKE) --no-print-directory test-faults
+	@tests/tools/summary
+
+.PHONY: test-rust
+test-rust: servers ## core and the scenarios, from Rust
+	@echo "== Rust: unit tests, conformance scenarios, model test, bank test"
+	@$(RUN) rust cargo test --workspace --exclude zlink-test-faults
+
+.PHONY: test-node
+test-node: servers build-node ## the Node packages and the scenarios, from Node
+	@echo "== Building the starter of test servers"
+	@cargo build -q -p zlink-test-servers
+	@echo "== Node: the binding's own tests and the conformance scenarios"
+	@$(RUN) node bash -c 'cd $(NODE) && npm test'
+
+.PHONY: test-faults
+test-faults: servers ## crashes, kills and restarts
+	@echo "== Faults: processes killed, servers restarted, links cut"
+	@$(RUN) faults cargo test -p zlink-test-faults
+
+# ---- lints ---------------------------------------------------------------------------------------------------------------
+
+.PHONY: lint
+lint: ## formatting, clippy, TypeScript
+	@echo "== Lints"
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cd $(NODE) && npm ci --no-audit --no-fund --silent && npm run --silent lint
+
+# ---- benchmarks --------------------------------------------------------------------------------------------------------
+
+.PHONY: bench-node
+bench-node: servers build-node ## Node against node-redis, valkey-glide and others, in one run on one Redis
+	@cargo build -q -p zlink-test-servers
+	cd tests/bench/node && npm ci --no-audit --no-fund && node bench.mjs
+
+.PHONY: clean
+clean: ## removes what was built
+	rm -rf target $(NODE)/node_modules $(NODE)/*/dist tests/bench/node/node_modules
