@@ -30,6 +30,6 @@ mod relocation;
 
 pub use call::{Cancellation, Operation, StoreStats};
 pub use contract::*;
-pub use engine::{Address, Endpoint, RedisConfig, Server, StoreOptions, Tls, host};
+pub use engine::{Address, Endpoint, Pem, RedisConfig, Secret, Server, StoreOptions, Tls, host};
 pub use location::LocationStore;
 pub use relocation::RelocationStore;

@@ -7,7 +7,7 @@ mod redis;
 mod url;
 mod version;
 
-pub use self::redis::config::{Address, RedisConfig, Server, Tls};
+pub use self::redis::config::{Address, Pem, RedisConfig, Secret, Server, Tls};
 pub use self::redis::host;
 pub use self::url::{Endpoint, StoreOptions};
 

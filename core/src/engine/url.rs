@@ -48,15 +48,19 @@ impl StoreOptions {
 }
 
 impl Endpoint {
-    /// Understands `memory:`, `memory:name`, `file:/path` and the Redis forms.
+    /// Understands `memory:` (private), `memory:name` (shared in the process), `file:/path/to/folder` (`file:///path` too;
+    /// names and paths are percent-decoded) and the Redis forms of [`RedisConfig::parse`].
     ///
     /// # Errors
     /// `INVALID_ARGUMENT`: which part is wrong, with the password left out.
     pub fn parse(url: &str) -> Result<Self, Error> {
         match url.split_once(':') {
             Some(("memory", "")) => Ok(Self::Memory(None)),
-            Some(("memory", name)) => Ok(Self::Memory(Some(name.to_owned()))),
-            Some(("file", path)) => Ok(Self::File(PathBuf::from(path))),
+            Some(("memory", name)) => local(name, "name").map(|name| Self::Memory(Some(name))),
+            Some(("file", path)) => {
+                let path = path.strip_prefix("//").map_or(path, |path| path.strip_prefix("localhost").unwrap_or(path));
+                local(path, "path").map(|path| Self::File(PathBuf::from(path)))
+            }
             _ => RedisConfig::parse(url).map(|config| Self::Redis(Box::new(config))),
         }
     }
@@ -77,6 +81,20 @@ impl Endpoint {
             Self::Redis(config) => redis::relocation(redis::Source::Native(config), options),
             Self::Host(client) => redis::relocation(redis::Source::Host(client), options),
         }
+    }
+}
+
+fn local(text: &str, part: &str) -> Result<String, Error> {
+    if text.contains(['?', '#']) {
+        let said = format!("has '?' or '#' in its {part} (write %3F, %23); memory: and file: take no parameters");
+        return Err(Error::argument("url", said));
+    }
+    match redis::decoded(text, part)? {
+        text if text.starts_with('/') && part == "name" => {
+            Err(Error::argument("url", "must be memory: (private) or memory:name, without slashes in front"))
+        }
+        text if text.is_empty() => Err(Error::argument("url", format!("has an empty {part}"))),
+        text => Ok(text),
     }
 }
 
@@ -101,3 +119,6 @@ impl From<std::convert::Infallible> for Error {
         match never {}
     }
 }
+
+#[cfg(test)]
+mod tests;

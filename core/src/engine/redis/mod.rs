@@ -5,11 +5,13 @@ pub(crate) mod config;
 pub mod host;
 mod native;
 mod transport;
+mod url;
 
 use std::sync::Arc;
 
 use self::config::RedisConfig;
 use self::host::HostClient;
+pub(crate) use self::url::decoded;
 use super::{LocationEngine, RelocationEngine, StoreOptions};
 use crate::contract::Error;
 
