@@ -26,40 +26,59 @@ use crate::contract::Outcome;
 pub(crate) struct Call {
     /// The operation timeout's end. The caller is answered then whatever the engine does; the engine must not send later.
     pub(crate) deadline: Instant,
-    sent: Option<Arc<AtomicBool>>,
+    sent: Sent,
+}
+
+#[derive(Clone, Debug)]
+enum Sent {
+    Reading,
+    One(Arc<AtomicBool>),
+    Joint(Arc<[Call]>),
 }
 
 impl Call {
     /// A call that changes nothing.
     pub(crate) fn reading(deadline: Instant) -> Self {
-        Self { deadline, sent: None }
+        Self { deadline, sent: Sent::Reading }
     }
 
     /// A call that may change something.
     pub(crate) fn writing(deadline: Instant) -> Self {
-        Self { deadline, sent: Some(Arc::new(AtomicBool::new(false))) }
+        Self { deadline, sent: Sent::One(Arc::new(AtomicBool::new(false))) }
+    }
+
+    /// What goes out for several callers at once: marking it marks each of `calls`; it ends with the last of them.
+    pub(crate) fn joint(calls: Vec<Self>, deadline: Instant) -> Self {
+        let deadline = calls.iter().map(|call| call.deadline).max().unwrap_or(deadline);
+        Self { deadline, sent: Sent::Joint(calls.into()) }
     }
 
     /// The engine calls this before it looks, for the last time, whether the caller is still there, and then sends: a caller
     /// that leaves in between is told `unknown` although nothing was sent, never the reverse.
     pub(crate) fn mark_sent(&self) {
-        if let Some(sent) = &self.sent {
-            sent.store(true, Ordering::SeqCst);
-        }
+        self.set_sent(true);
     }
 
     /// The engine calls this when it is sure that what was sent did nothing and before it may send again.
     pub(crate) fn unmark_sent(&self) {
-        if let Some(sent) = &self.sent {
-            sent.store(false, Ordering::SeqCst);
+        self.set_sent(false);
+    }
+
+    fn set_sent(&self, now: bool) {
+        match &self.sent {
+            Sent::Reading => {}
+            Sent::One(sent) => sent.store(now, Ordering::SeqCst),
+            Sent::Joint(calls) => calls.iter().for_each(|call| call.set_sent(now)),
         }
     }
 
     /// What to say of an operation that ends now without an answer.
     pub(crate) fn outcome(&self) -> Outcome {
-        match &self.sent {
-            Some(sent) if sent.load(Ordering::SeqCst) => Outcome::Unknown,
-            _ => Outcome::NotApplied,
-        }
+        let sent = match &self.sent {
+            Sent::Reading => false,
+            Sent::One(sent) => sent.load(Ordering::SeqCst),
+            Sent::Joint(calls) => calls.iter().any(|call| call.outcome() == Outcome::Unknown),
+        };
+        if sent { Outcome::Unknown } else { Outcome::NotApplied }
     }
 }

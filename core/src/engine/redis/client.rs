@@ -2,12 +2,13 @@
 //! retries and errors kept in one place. (Thin slice: no retries yet.)
 
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use bytes::Bytes;
 
 use super::transport::{Batch, Command, Failure, Line, Reply, Transport};
 use crate::call::Call;
-use crate::contract::Error;
+use crate::contract::{Error, Outcome};
 
 /// A Lua script that lies beside the code that calls it.
 pub(crate) struct Script {
@@ -27,9 +28,32 @@ impl Script {
         Self { text, read_only: true, sha: OnceLock::new() }
     }
 
-    fn sha(&self) -> &Bytes {
-        self.sha.get_or_init(|| Bytes::from(sha1_smol::Sha1::from(self.text).digest().to_string()))
+    fn batch(&self, by_text: bool, keys: &[Bytes], args: &[Bytes]) -> Batch {
+        let (name, script) = match (by_text, self.read_only) {
+            (false, false) => ("EVALSHA", self.sha()),
+            (false, true) => ("EVALSHA_RO", self.sha()),
+            (true, false) => ("EVAL", Bytes::from_static(self.text.as_bytes())),
+            (true, true) => ("EVAL_RO", Bytes::from_static(self.text.as_bytes())),
+        };
+        let mut command: Command = Vec::with_capacity(3 + keys.len() + args.len());
+        command.push(Bytes::from_static(name.as_bytes()));
+        command.push(script);
+        command.push(Bytes::from(keys.len().to_string()));
+        command.extend_from_slice(keys);
+        command.extend_from_slice(args);
+        Batch { commands: vec![command], atomic: false }
     }
+
+    fn sha(&self) -> Bytes {
+        self.sha.get_or_init(|| Bytes::from(sha1_smol::Sha1::from(self.text).digest().to_string())).clone()
+    }
+}
+
+/// What a script is called with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arguments {
+    pub(crate) keys: Vec<Bytes>,
+    pub(crate) args: Vec<Bytes>,
 }
 
 /// Commands and scripts over one transport. Clones share it.
@@ -66,36 +90,62 @@ impl Client {
         repeat: bool,
         call: &Call,
     ) -> Result<Reply, Failure> {
-        let by_hash = if script.read_only { "EVALSHA_RO" } else { "EVALSHA" };
-        let by_text = if script.read_only { "EVAL_RO" } else { "EVAL" };
-        let reply = self.one(line, by_hash, script.sha(), keys, args, repeat, call).await?;
-        match reply {
+        match self.one(line, script.batch(false, keys, args), repeat, call).await? {
+            Reply::Error { code, .. } if code == "NOSCRIPT" => self.one(line, script.batch(true, keys, args), repeat, call).await,
+            reply => Ok(reply),
+        }
+    }
+
+    /// As [`commands`](Self::commands), for what goes out for several callers at once. Before every attempt, once the line is
+    /// connected, `make` is asked what to send and for which call: it calls [`Call::mark_sent`], looks who still waits and
+    /// makes a batch for them, so that what nobody waits for any more is never sent. `None`: nobody does (`NotSent`).
+    pub(crate) async fn commands_of<M>(
+        &self,
+        line: Line,
+        repeat: bool,
+        deadline: Instant,
+        mut make: M,
+    ) -> Result<Vec<Reply>, Failure>
+    where
+        M: FnMut() -> Option<(Batch, Call)> + Send,
+    {
+        let _ = repeat;
+        self.transport.ready(line, deadline).await.map_err(Failure::NotSent)?;
+        let (batch, call) = make().ok_or_else(nobody_waits)?;
+        self.transport.send(line, batch, &call).await
+    }
+
+    /// As [`script`](Self::script), for what goes out for several callers at once; see [`commands_of`](Self::commands_of).
+    pub(crate) async fn script_of<M>(
+        &self,
+        line: Line,
+        script: &Script,
+        repeat: bool,
+        deadline: Instant,
+        mut make: M,
+    ) -> Result<Reply, Failure>
+    where
+        M: FnMut() -> Option<(Arguments, Call)> + Send,
+    {
+        let _ = repeat;
+        self.transport.ready(line, deadline).await.map_err(Failure::NotSent)?;
+        let (Arguments { keys, args }, call) = make().ok_or_else(nobody_waits)?;
+        match self.one(line, script.batch(false, &keys, &args), repeat, &call).await? {
             Reply::Error { code, .. } if code == "NOSCRIPT" => {
-                self.one(line, by_text, script.text.as_bytes(), keys, args, repeat, call).await
+                call.unmark_sent();
+                let (Arguments { keys, args }, call) = make().ok_or_else(nobody_waits)?;
+                self.one(line, script.batch(true, &keys, &args), repeat, &call).await
             }
             reply => Ok(reply),
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one private step of `script`")]
-    async fn one(
-        &self,
-        line: Line,
-        name: &'static str,
-        script: &[u8],
-        keys: &[Bytes],
-        args: &[Bytes],
-        repeat: bool,
-        call: &Call,
-    ) -> Result<Reply, Failure> {
-        let mut command: Command = Vec::with_capacity(3 + keys.len() + args.len());
-        command.push(Bytes::from_static(name.as_bytes()));
-        command.push(Bytes::copy_from_slice(script));
-        command.push(Bytes::from(keys.len().to_string()));
-        command.extend_from_slice(keys);
-        command.extend_from_slice(args);
-        let batch = Batch { commands: vec![command], atomic: false };
+    async fn one(&self, line: Line, batch: Batch, repeat: bool, call: &Call) -> Result<Reply, Failure> {
         let mut replies = self.commands(line, batch, repeat, call).await?;
         replies.pop().ok_or_else(|| Failure::Lost(Error::internal("a command without a reply")))
     }
+}
+
+fn nobody_waits() -> Failure {
+    Failure::NotSent(Error::cancelled(Outcome::NotApplied))
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -48,6 +49,12 @@ impl Native {
 }
 
 impl Transport for Native {
+    fn ready(&self, line: Line, _deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
+        let native = self.clone();
+        let task = background::spawn_scoped(async move { native.connection(line).await.map(|_| ()) });
+        task.boxed()
+    }
+
     fn send(&self, line: Line, batch: Batch, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
         let native = self.clone();
         let call = call.clone();

@@ -1,10 +1,13 @@
 //! The seam between the engine and whatever carries its commands: commands in, replies out, bytes untouched.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 pub(crate) use super::host::{Failure, Reply};
 use crate::call::{Call, EngineCounters};
+use crate::contract::Error;
 
 /// One command: its name and arguments.
 pub(crate) type Command = Vec<Bytes>;
@@ -33,6 +36,10 @@ pub(crate) struct Batch {
 /// The transport connects when it is first needed, reconnects by itself, and gives up at `call.deadline`. It calls
 /// `call.mark_sent()` before bytes may leave, and sends nothing once the returned future was dropped before that.
 pub(crate) trait Transport: Send + Sync + 'static {
+    /// Waits until `line` is connected (connecting if need be), at most until `deadline`: what goes out for several callers is
+    /// made only then, from those who still wait.
+    fn ready(&self, line: Line, deadline: Instant) -> BoxFuture<'static, Result<(), Error>>;
+
     /// Sends `batch` on `line`; one reply per command. Server errors are replies.
     fn send(&self, line: Line, batch: Batch, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>>;
 
