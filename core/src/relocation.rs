@@ -44,7 +44,8 @@ impl RelocationStore {
     /// Reads a blob: exactly the bytes that were put, or missing.
     pub fn read(&self, reference: BlobReference) -> Operation<BlobReadResult> {
         let engine = Arc::clone(&self.engine);
-        self.gate.pass(Kind::Read, &BLOBS, 0, move |call| engine.read(reference, call))
+        // How much of the budget of blobs it needs is known only once the engine has found it.
+        self.gate.pass(Kind::Read, &SMALL, 0, move |call| engine.read(reference, call))
     }
 
     /// Sets the expiry to the engine's now + `retention`, also when that is earlier.

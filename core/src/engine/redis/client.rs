@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::transport::{Batch, Command, Failure, Line, Reply, Transport};
-use crate::call::Call;
+use crate::call::{Call, EngineCounters};
 use crate::contract::{Error, Outcome};
 
 /// A Lua script that lies beside the code that calls it.
@@ -70,6 +70,10 @@ impl Client {
     /// Whether MULTI may be used; if not, reads go as read-only scripts, one command at a time.
     pub(crate) fn transactions(&self) -> bool {
         self.transport.transactions()
+    }
+
+    pub(crate) fn counters(&self) -> &EngineCounters {
+        self.transport.counters()
     }
 
     /// Sends commands and gives their replies back. Answers that say that nothing was done (LOADING, READONLY, BUSY …) are

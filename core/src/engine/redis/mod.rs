@@ -1,5 +1,6 @@
 //! The engine on Redis (spec: redis.md).
 
+mod blob;
 mod client;
 pub(crate) mod config;
 pub mod host;
@@ -9,10 +10,13 @@ mod url;
 
 use std::sync::Arc;
 
+use self::blob::RedisRelocation;
+use self::client::Client;
 use self::config::RedisConfig;
 use self::host::HostClient;
 pub(crate) use self::url::decoded;
 use super::{LocationEngine, RelocationEngine, StoreOptions};
+use crate::ambient;
 use crate::contract::Error;
 
 /// What carries a store's commands.
@@ -31,6 +35,13 @@ pub(crate) fn location(source: Source<'_>, options: &StoreOptions) -> Result<Arc
 
 /// A Relocation Store's engine; no I/O.
 pub(crate) fn relocation(source: Source<'_>, options: &StoreOptions) -> Result<Arc<dyn RelocationEngine>, Error> {
-    let _ = (source, options);
-    Err(Error::internal("being built"))
+    let client = client(source)?;
+    Ok(Arc::new(RedisRelocation::new(client, options.key_prefix.clone(), ambient::system())))
+}
+
+fn client(source: Source<'_>) -> Result<Client, Error> {
+    match source {
+        Source::Native(config) => Ok(Client::new(Arc::new(native::Native::new(config.clone())))),
+        Source::Host(_) => Err(Error::internal("being built")),
+    }
 }

@@ -1,0 +1,128 @@
+//! The manifest of a blob: a header of fixed places, which the scripts read too. A small blob's bytes follow it.
+
+use super::keys::{Mark, Upload};
+use crate::contract::{StoreTime, limits};
+
+/// Bytes of one segment.
+pub(super) const SEGMENT: usize = 256 * 1_024;
+
+const MAGIC: &[u8] = b"ZLB";
+const FORMAT: u8 = b'1';
+/// Bytes of the header. Times and sizes are decimal digits: 8.64e15 has 16 of them, and Lua reads them exactly.
+pub(super) const HEADER: usize = 133;
+
+/// What a header says.
+#[derive(Clone)]
+pub(super) struct Manifest {
+    pub(super) upload: Upload,
+    /// BLAKE3 of the blob; with the size it stands for the bytes.
+    pub(super) digest: [u8; 32],
+    pub(super) size: usize,
+    /// Bytes of every segment but the last; 0 if the bytes follow the header.
+    pub(super) segment: usize,
+    /// When the upload was committed.
+    pub(super) committed: StoreTime,
+    pub(super) expires: StoreTime,
+    /// Which change set the expiry last; the header also says when, for whoever repeats that change.
+    pub(super) mark: Mark,
+}
+
+/// What lies under a manifest's key.
+pub(super) enum Stored {
+    Ours(Manifest),
+    /// Written by a layout that this version does not know.
+    Newer,
+    /// Not written by us.
+    Foreign,
+}
+
+impl Stored {
+    pub(super) fn parse(bytes: &[u8]) -> Self {
+        let Some((format, rest)) = bytes.strip_prefix(MAGIC).and_then(<[u8]>::split_first) else { return Self::Foreign };
+        if *format != FORMAT {
+            return Self::Newer;
+        }
+        Manifest::parse(rest).map_or(Self::Foreign, Self::Ours)
+    }
+}
+
+impl Manifest {
+    fn parse(mut rest: &[u8]) -> Option<Self> {
+        let rest = &mut rest;
+        let manifest = Self {
+            upload: Upload(take(rest)?),
+            digest: take(rest)?,
+            size: usize::try_from(number::<8>(rest)?).ok()?,
+            segment: usize::try_from(number::<8>(rest)?).ok()?,
+            committed: StoreTime::from_unix_ms(number::<16>(rest)?),
+            expires: number::<16>(rest).and(number::<16>(rest)).map(StoreTime::from_unix_ms)?,
+            mark: Mark(take(rest)?),
+        };
+        (manifest.size <= limits::MAX_BLOB).then_some(manifest)
+    }
+
+    pub(super) fn is_live(&self, now: StoreTime) -> bool {
+        self.expires > now
+    }
+
+    /// How many segments there are.
+    pub(super) fn segments(&self) -> usize {
+        if self.segment == 0 { 0 } else { self.size.div_ceil(self.segment) }
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (field, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(*field)
+}
+
+fn number<const N: usize>(rest: &mut &[u8]) -> Option<u64> {
+    let digits = take::<N>(rest)?;
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(&digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(size: &str, expires: &str) -> Vec<u8> {
+        let mut header = b"ZLB1".to_vec();
+        header.extend_from_slice(&[b'u'; 22]);
+        header.extend_from_slice(&[7; 32]);
+        header.extend_from_slice(size.as_bytes());
+        header.extend_from_slice(b"00262144");
+        header.extend_from_slice(b"0001700000000000");
+        header.extend_from_slice(b"0001700000000001");
+        header.extend_from_slice(expires.as_bytes());
+        header.extend_from_slice(&[b'm'; 11]);
+        header
+    }
+
+    #[test]
+    fn a_header_says_what_was_written() {
+        let bytes = header("00262145", "8640000000000000");
+        assert_eq!(bytes.len(), HEADER);
+        let Stored::Ours(manifest) = Stored::parse(&bytes) else { panic!("not ours") };
+        assert_eq!((manifest.size, manifest.segment, manifest.segments()), (262_145, SEGMENT, 2));
+        assert_eq!(manifest.expires.unix_ms(), limits::MAX_TIME_MS);
+        assert!(manifest.is_live(StoreTime::from_unix_ms(limits::MAX_TIME_MS - 1)));
+        assert!(!manifest.is_live(StoreTime::from_unix_ms(limits::MAX_TIME_MS)));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_never_read_as_ours() {
+        let good = header("00000001", "0001700000000002");
+        for cut in 0..good.len() {
+            assert!(!matches!(Stored::parse(&good[..cut]), Stored::Ours(_)), "cut at {cut}");
+        }
+        assert!(matches!(Stored::parse(b""), Stored::Foreign));
+        assert!(matches!(Stored::parse(b"hello"), Stored::Foreign));
+        assert!(matches!(Stored::parse(b"ZLB2 whatever comes"), Stored::Newer));
+        assert!(matches!(Stored::parse(&header("+0000001", "0001700000000002")), Stored::Foreign));
+        assert!(matches!(Stored::parse(&header("99999999", "0001700000000002")), Stored::Foreign));
+    }
+}

@@ -1,0 +1,116 @@
+//! The Relocation Store on Redis (spec: redis.md, Blobs).
+//!
+//! A blob of up to one segment is one string: a header and its bytes. A larger one is a header under the same key, the
+//! manifest, and segments of their own, which name the upload that wrote them. The manifest is written last, so a blob is
+//! visible at once or not at all, and everything that was written before it expires by itself.
+
+mod keys;
+mod manifest;
+mod put;
+mod read;
+mod renew;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use self::keys::Keys;
+use self::wire::{DELETE, Wire};
+use super::client::Client;
+use super::transport::Failure;
+use crate::ambient::Ambient;
+use crate::background::spawn_scoped;
+use crate::call::{Call, EngineCounters};
+use crate::contract::{
+    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Error, KeyPrefix, Outcome, Payload, Retention, StoreTime,
+};
+use crate::engine::{Engine, Pending, RelocationEngine};
+
+/// A Relocation Store's engine on Redis. Clones share it.
+#[derive(Clone)]
+pub(crate) struct RedisRelocation(Arc<Inner>);
+
+struct Inner {
+    wire: Wire,
+    prefix: KeyPrefix,
+    ambient: Arc<dyn Ambient>,
+}
+
+impl RedisRelocation {
+    pub(crate) fn new(client: Client, prefix: KeyPrefix, ambient: Arc<dyn Ambient>) -> Self {
+        Self(Arc::new(Inner { wire: Wire::new(client), prefix, ambient }))
+    }
+
+    fn keys(&self, reference: &BlobReference) -> Keys {
+        Keys::new(&self.0.prefix, reference)
+    }
+}
+
+impl Engine for RedisRelocation {
+    fn ping(&self, call: Call) -> Pending<StoreTime> {
+        let store = self.clone();
+        async move { store.0.wire.now(&call).await }.boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        std::future::ready(()).boxed()
+    }
+
+    fn counters(&self) -> Option<&EngineCounters> {
+        Some(self.0.wire.counters())
+    }
+}
+
+impl RelocationEngine for RedisRelocation {
+    fn put(&self, reference: BlobReference, payload: Payload, retention: Retention, call: Call) -> Pending<BlobPutResult> {
+        let store = self.clone();
+        spawn_scoped(async move { store.put_blob(&store.keys(&reference), payload, retention, &call).await }).boxed()
+    }
+
+    fn read(&self, reference: BlobReference, call: Call) -> Pending<BlobReadResult> {
+        let store = self.clone();
+        spawn_scoped(async move { store.read_blob(&store.keys(&reference), &call).await }).boxed()
+    }
+
+    fn renew(&self, reference: BlobReference, retention: Retention, call: Call) -> Pending<BlobRenewResult> {
+        let store = self.clone();
+        spawn_scoped(async move { store.renew_blob(&store.keys(&reference), retention, &call).await }).boxed()
+    }
+
+    fn delete(&self, reference: BlobReference, call: Call) -> Pending<()> {
+        let store = self.clone();
+        spawn_scoped(async move { store.delete_blob(&store.keys(&reference), &call).await }).boxed()
+    }
+}
+
+impl RedisRelocation {
+    /// Deletes what the first look finds, and nothing that is put after it, however often the script must be sent.
+    async fn delete_blob(&self, keys: &Keys, call: &Call) -> Result<(), Error> {
+        let wire = &self.0.wire;
+        let Some(manifest) = wire.look(keys, call).await?.live else { return Ok(()) };
+        let segments: Vec<Bytes> = keys.segments(manifest.upload, manifest.segments()).collect();
+        let mut names = vec![keys.manifest()];
+        names.extend_from_slice(&segments);
+        let args = [Bytes::copy_from_slice(&manifest.upload.0)];
+        match wire.change(&DELETE, &names, &args, true, call).await {
+            Ok(_) => {
+                wire.hasten(segments);
+                Ok(())
+            }
+            Err(failure) => Err(ended(failure)),
+        }
+    }
+}
+
+/// What a change that got no answer says to its caller.
+fn ended(failure: Failure) -> Error {
+    match failure {
+        Failure::NotSent(error) => error.with_outcome(Outcome::NotApplied),
+        Failure::Lost(error) => error.with_outcome(Outcome::Unknown),
+    }
+}
