@@ -30,7 +30,12 @@ impl LocationStore {
     {
         let endpoint = endpoint.try_into()?;
         let engine = endpoint.open_location(&options)?;
-        let gate = Gate::new(options.operation_timeout_ms, engine.answers_inline())?;
+        Self::on(engine, options.operation_timeout_ms)
+    }
+
+    /// A store on an engine at hand.
+    pub(crate) fn on(engine: Arc<dyn LocationEngine>, operation_timeout_ms: u64) -> Result<Self, Error> {
+        let gate = Gate::new(operation_timeout_ms, engine.answers_inline())?;
         Ok(Self { engine, gate })
     }
 

@@ -67,7 +67,7 @@ impl Endpoint {
 
     pub(crate) fn open_location(&self, options: &StoreOptions) -> Result<Arc<dyn LocationEngine>, Error> {
         match self {
-            Self::Memory(name) => embedded::memory_location(name.as_deref(), &options.key_prefix),
+            Self::Memory(name) => Ok(embedded::memory_location(name.as_deref(), &options.key_prefix)),
             Self::File(path) => embedded::file_location(path, &options.key_prefix),
             Self::Redis(config) => redis::location(redis::Source::Native(config), options),
             Self::Host(client) => redis::location(redis::Source::Host(client), options),
@@ -76,7 +76,7 @@ impl Endpoint {
 
     pub(crate) fn open_relocation(&self, options: &StoreOptions) -> Result<Arc<dyn RelocationEngine>, Error> {
         match self {
-            Self::Memory(name) => embedded::memory_relocation(name.as_deref(), &options.key_prefix),
+            Self::Memory(name) => Ok(embedded::memory_relocation(name.as_deref(), &options.key_prefix)),
             Self::File(path) => embedded::file_relocation(path, &options.key_prefix),
             Self::Redis(config) => redis::relocation(redis::Source::Native(config), options),
             Self::Host(client) => redis::relocation(redis::Source::Host(client), options),

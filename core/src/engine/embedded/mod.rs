@@ -1,21 +1,33 @@
 //! The embedded engine (spec: embedded.md): one store logic over two storages, memory and file.
 
+mod core;
+mod expiry;
+mod location;
+mod memory;
+mod record;
+mod relocation;
+mod snapshots;
+mod storage;
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 use std::sync::Arc;
 
+use self::location::Location;
+use self::record::Scope;
+use self::relocation::Relocation;
 use super::{LocationEngine, RelocationEngine};
 use crate::contract::{Error, KeyPrefix};
 
 /// A Location Store in memory: private (`None`) or shared by name in the process.
-pub(crate) fn memory_location(name: Option<&str>, prefix: &KeyPrefix) -> Result<Arc<dyn LocationEngine>, Error> {
-    let _ = (name, prefix);
-    Err(Error::internal("being built"))
+pub(crate) fn memory_location(name: Option<&str>, prefix: &KeyPrefix) -> Arc<dyn LocationEngine> {
+    Arc::new(Location::new(memory::open(name), Scope::new(prefix.as_str())))
 }
 
 /// A Relocation Store in memory.
-pub(crate) fn memory_relocation(name: Option<&str>, prefix: &KeyPrefix) -> Result<Arc<dyn RelocationEngine>, Error> {
-    let _ = (name, prefix);
-    Err(Error::internal("being built"))
+pub(crate) fn memory_relocation(name: Option<&str>, prefix: &KeyPrefix) -> Arc<dyn RelocationEngine> {
+    Arc::new(Relocation::new(memory::open(name), Scope::new(prefix.as_str())))
 }
 
 /// A Location Store in a folder.

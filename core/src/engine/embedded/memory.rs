@@ -1,0 +1,159 @@
+//! The storage in memory: persistent ordered maps, so that a view is a clone.
+
+use std::collections::HashMap;
+use std::future::{Future, ready};
+use std::ops::{Bound, ControlFlow};
+use std::sync::{Arc, LazyLock, Weak};
+
+use bytes::Bytes;
+use imbl::OrdMap;
+use parking_lot::Mutex;
+
+use super::core::Core;
+use super::snapshots::Limits;
+use super::storage::{Clock, Draft, Storage, Table, View, Visit};
+use crate::ambient::{self, Ambient};
+use crate::call::Call;
+use crate::contract::{Error, StoreTime, limits};
+
+/// Most bytes of replaced records that snapshots keep.
+const SNAPSHOT_BYTES: u64 = limits::SNAPSHOT_BYTES as u64;
+
+/// `memory:name` is one and the same for the whole process, as long as somebody has it open.
+static NAMED: LazyLock<Mutex<HashMap<String, Weak<Core<Memory>>>>> = LazyLock::new(Mutex::default);
+
+/// The engine of that name, or a private one.
+pub(super) fn open(name: Option<&str>) -> Arc<Core<Memory>> {
+    let Some(name) = name else { return Core::new(Memory::new(ambient::system())) };
+    let mut named = NAMED.lock();
+    if let Some(core) = named.get(name).and_then(Weak::upgrade) {
+        return core;
+    }
+    named.retain(|_, core| core.strong_count() > 0);
+    let core = Core::new(Memory::new(ambient::system()));
+    named.insert(name.to_owned(), Arc::downgrade(&core));
+    core
+}
+
+#[derive(Debug)]
+pub(super) struct Memory {
+    ambient: Arc<dyn Ambient>,
+    identity: [u8; 16],
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    tables: Arc<Tables>,
+    clock: Clock,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tables {
+    maps: [OrdMap<Arc<[u8]>, Bytes>; Table::ALL.len()],
+    sequence: u64,
+}
+
+impl Memory {
+    pub(super) fn new(ambient: Arc<dyn Ambient>) -> Self {
+        let identity = ambient::random(&*ambient);
+        let state = State { tables: Arc::default(), clock: Clock::new(StoreTime::from_unix_ms(0)) };
+        Self { ambient, identity, state: Mutex::new(state) }
+    }
+}
+
+#[cfg(test)]
+impl Memory {
+    /// How many entries each table has.
+    pub(super) fn lengths(&self) -> [usize; Table::ALL.len()] {
+        Table::ALL.map(|table| self.state.lock().tables.maps[table as usize].len())
+    }
+}
+
+impl Storage for Memory {
+    type View = Arc<Tables>;
+    const INLINE: bool = true;
+    const SEGMENT: usize = limits::MAX_BLOB;
+
+    fn ambient(&self) -> &dyn Ambient {
+        &*self.ambient
+    }
+
+    fn identity(&self) -> [u8; 16] {
+        self.identity
+    }
+
+    fn snapshot_limits(&self) -> Limits {
+        // A snapshot holds the records alone (see `for_scan`).
+        Limits { bytes: SNAPSHOT_BYTES, keep_blobs: false }
+    }
+
+    fn for_scan(view: &Self::View) -> Self::View {
+        let mut tables = Tables { sequence: view.sequence, ..Tables::default() };
+        tables.maps[Table::Records as usize] = view.maps[Table::Records as usize].clone();
+        Arc::new(tables)
+    }
+
+    fn observe<R, F>(self: &Arc<Self>, _call: Call, look: F) -> impl Future<Output = Result<R, Error>> + Send
+    where
+        F: FnOnce(&Self::View, StoreTime) -> Result<R, Error> + Send + 'static,
+        R: Send + 'static,
+    {
+        let (view, now) = {
+            let mut state = self.state.lock();
+            (Arc::clone(&state.tables), state.clock.now(&*self.ambient))
+        };
+        ready(look(&view, now))
+    }
+
+    fn commit<R, F>(self: &Arc<Self>, _call: Call, change: F) -> impl Future<Output = Result<R, Error>> + Send
+    where
+        F: FnOnce(&mut dyn Draft, StoreTime) -> Result<R, Error> + Send + 'static,
+        R: Send + 'static,
+    {
+        let mut state = self.state.lock();
+        let now = state.clock.now(&*self.ambient);
+        let tables: &mut Tables = Arc::make_mut(&mut state.tables);
+        ready(change(tables, now))
+    }
+}
+
+impl View for Arc<Tables> {
+    fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        Ok(self.maps[table as usize].get(key).cloned())
+    }
+
+    fn walk(&self, table: Table, from: Bound<&[u8]>, visit: Visit<'_>) -> Result<(), Error> {
+        let rest: (Bound<&[u8]>, Bound<&[u8]>) = (from, Bound::Unbounded);
+        for (key, value) in self.maps[table as usize].range::<_, [u8]>(rest) {
+            if let ControlFlow::Break(()) = visit(key, value.clone())? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads never fail here, so an operation fails before its first change or not at all.
+impl Draft for Tables {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        Ok(self.maps[table as usize].get(key).cloned())
+    }
+
+    fn set(&mut self, table: Table, key: &[u8], value: Bytes) {
+        self.maps[table as usize].insert(key.into(), value);
+    }
+
+    fn remove(&mut self, table: Table, key: &[u8]) {
+        self.maps[table as usize].remove(key);
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+}

@@ -1,0 +1,98 @@
+//! What the shared conformance scenarios cannot see: the clock, the bounds, what is left behind.
+
+mod memory;
+mod snapshots;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::core::Core;
+use super::location::Location;
+use super::memory::Memory;
+use super::record::Scope;
+use super::relocation::Relocation;
+use super::storage::Storage;
+use crate::ambient::{self, Ambient};
+use crate::call::Operation;
+use crate::contract::*;
+use crate::engine::{LocationEngine, RelocationEngine};
+use crate::{LocationStore, RelocationStore};
+
+/// A clock that a test sets, and the system's random bytes.
+#[derive(Debug)]
+pub(super) struct Set(AtomicU64);
+
+impl Set {
+    pub(super) fn at(ms: u64) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(ms)))
+    }
+
+    pub(super) fn set(&self, ms: u64) {
+        self.0.store(ms, Ordering::SeqCst);
+    }
+}
+
+impl Ambient for Set {
+    fn now(&self) -> StoreTime {
+        StoreTime::from_unix_ms(self.0.load(Ordering::SeqCst))
+    }
+
+    fn fill_random(&self, buffer: &mut [u8]) {
+        ambient::system().fill_random(buffer);
+    }
+}
+
+pub(super) fn in_memory(clock: &Arc<Set>) -> Arc<Core<Memory>> {
+    let clock: Arc<Set> = Arc::clone(clock);
+    Core::new(Memory::new(clock))
+}
+
+pub(super) fn location<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> LocationStore {
+    let engine: Arc<dyn LocationEngine> = Arc::new(Location::new(Arc::clone(core), Scope::new(prefix)));
+    LocationStore::on(engine, limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap()
+}
+
+pub(super) fn relocation<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> RelocationStore {
+    let engine: Arc<dyn RelocationEngine> = Arc::new(Relocation::new(Arc::clone(core), Scope::new(prefix)));
+    RelocationStore::on(engine, limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap()
+}
+
+/// The answer of an operation that must be there at the first poll.
+#[track_caller]
+pub(super) fn now<T: 'static>(mut operation: Operation<T>) -> Result<T, Error> {
+    match operation.poll_now() {
+        std::task::Poll::Ready(result) => result,
+        std::task::Poll::Pending => panic!("not answered at the first poll"),
+    }
+}
+
+pub(super) fn key(name: &str) -> Key {
+    Key::new(name).unwrap()
+}
+
+pub(super) fn reference(name: &str) -> BlobReference {
+    BlobReference::new(name).unwrap()
+}
+
+pub(super) fn ms(retention: u64) -> Retention {
+    Retention::from_ms(retention).unwrap()
+}
+
+pub(super) fn put(name: &str, value: &str) -> WriteRequest {
+    WriteRequest::new().mutation(Mutation::put(key(name), value.to_owned()))
+}
+
+pub(super) fn put_for(name: &str, value: &str, retention: u64) -> WriteRequest {
+    WriteRequest::new().mutation(Mutation::put_for(key(name), value.to_owned(), ms(retention)))
+}
+
+pub(super) fn page(result: ScanResult) -> ScanPage {
+    match result {
+        ScanResult::Page(page) => page,
+        ScanResult::Expired => panic!("the scan is expired"),
+    }
+}
+
+pub(super) fn names(page: &ScanPage) -> Vec<&str> {
+    page.items.iter().map(|item| item.key.as_str()).collect()
+}
