@@ -1,0 +1,132 @@
+//! Where stores are opened: one engine, and a spot in it that no other test uses.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fmt, io, process};
+
+use tempfile::TempDir;
+use zlink_store::{Error, KeyPrefix, LocationStore, RelocationStore, StoreOptions};
+use zlink_test_servers::RedisServer;
+
+/// Operation timeout of the tests: long, so that a busy machine fails nothing.
+pub const TIMEOUT_MS: u64 = 30_000;
+
+/// The engines that every test of this crate runs against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// In memory.
+    Memory,
+    /// In a folder.
+    File,
+    /// On a Redis server.
+    Redis,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Self; 1] = [Self::Memory];
+
+    /// What the engine can do, or needs, beyond the others (`tests/conformance/README.md`, Capabilities).
+    pub fn capabilities(self) -> &'static [&'static str] {
+        match self {
+            Self::Memory => &[],
+            Self::File => &["survives-reopen"],
+            Self::Redis => &["survives-reopen", "needs-key-prefix"],
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory => "memory",
+            Self::File => "file",
+            Self::Redis => "redis",
+        })
+    }
+}
+
+/// Makes places. Holds the Redis server, which ends with it.
+#[derive(Debug)]
+pub struct Places {
+    redis: RedisServer,
+    made: AtomicUsize,
+}
+
+impl Places {
+    /// Starts what the engines need.
+    ///
+    /// # Errors
+    /// If `redis-server` does not start.
+    pub fn start() -> io::Result<Self> {
+        Ok(Self { redis: RedisServer::start(&[])?, made: AtomicUsize::new(0) })
+    }
+
+    /// A new place.
+    ///
+    /// # Errors
+    /// If a temporary folder cannot be made.
+    pub fn new_place(&self, engine: Engine) -> io::Result<Place> {
+        let unique = format!("{}-{}", process::id(), self.made.fetch_add(1, Ordering::Relaxed));
+        let mut place = Place { url: String::new(), in_front: String::new(), folder: None };
+        match engine {
+            Engine::Memory => place.url = format!("memory:{unique}"),
+            Engine::File => {
+                let folder = TempDir::new()?;
+                place.url = format!("file:{}", folder.path().display());
+                place.folder = Some(folder);
+            }
+            Engine::Redis => {
+                place.url = self.redis.url();
+                place.in_front = format!("{unique}.");
+            }
+        }
+        Ok(place)
+    }
+}
+
+/// One spot: stores opened here with equal prefixes see the same data.
+#[derive(Debug)]
+pub struct Place {
+    url: String,
+    in_front: String,
+    folder: Option<TempDir>,
+}
+
+impl Place {
+    /// A location store under a key prefix of this place.
+    ///
+    /// # Errors
+    /// As [`LocationStore::open`].
+    pub fn location(&self, prefix: &str) -> Result<LocationStore, Error> {
+        LocationStore::open(&self.url, self.options(prefix, TIMEOUT_MS)?)
+    }
+
+    /// A relocation store under a key prefix of this place.
+    ///
+    /// # Errors
+    /// As [`RelocationStore::open`].
+    pub fn relocation(&self, prefix: &str) -> Result<RelocationStore, Error> {
+        RelocationStore::open(&self.url, self.options(prefix, TIMEOUT_MS)?)
+    }
+
+    /// The place's URL.
+    pub fn url(&self) -> &String {
+        &self.url
+    }
+
+    /// Options for a key prefix that is put behind the place's own text.
+    ///
+    /// # Errors
+    /// As [`KeyPrefix::new`].
+    pub fn options(&self, prefix: &str, operation_timeout_ms: u64) -> Result<StoreOptions, Error> {
+        Self::exact_options(&format!("{}{prefix}", self.in_front), operation_timeout_ms)
+    }
+
+    /// Options for a key prefix as it is.
+    ///
+    /// # Errors
+    /// As [`KeyPrefix::new`].
+    pub fn exact_options(prefix: &str, operation_timeout_ms: u64) -> Result<StoreOptions, Error> {
+        Ok(StoreOptions { key_prefix: KeyPrefix::new(prefix)?, operation_timeout_ms })
+    }
+}
