@@ -4,6 +4,7 @@ mod blob;
 mod client;
 pub(crate) mod config;
 pub mod host;
+mod location;
 mod native;
 mod transport;
 mod url;
@@ -14,6 +15,7 @@ use self::blob::RedisRelocation;
 use self::client::Client;
 use self::config::RedisConfig;
 use self::host::HostClient;
+use self::location::RedisLocation;
 pub(crate) use self::url::decoded;
 use super::{LocationEngine, RelocationEngine, StoreOptions};
 use crate::ambient;
@@ -29,8 +31,8 @@ pub(crate) enum Source<'a> {
 
 /// A Location Store's engine; no I/O.
 pub(crate) fn location(source: Source<'_>, options: &StoreOptions) -> Result<Arc<dyn LocationEngine>, Error> {
-    let _ = (source, options);
-    Err(Error::internal("being built"))
+    let client = client(source)?;
+    Ok(Arc::new(RedisLocation::new(client, &options.key_prefix, ambient::system())))
 }
 
 /// A Relocation Store's engine; no I/O.
