@@ -27,6 +27,13 @@ pub(crate) fn handle() -> &'static Handle {
         .handle()
 }
 
+/// Runs `future` on the stores' own threads, for callers without an executor, such as bindings to other languages. It must not
+/// block, and ends only by itself.
+pub fn spawn(future: impl Future<Output = ()> + Send + 'static) {
+    // A future that drives many operations at once would be held up by tokio's budget for one.
+    handle().spawn(tokio::task::unconstrained(future));
+}
+
 /// Runs `future` on our own runtime; dropping the result cancels it at its next await.
 pub(crate) fn spawn_scoped<T, F>(future: F) -> Scoped<T>
 where

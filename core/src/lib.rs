@@ -28,6 +28,7 @@ mod engine;
 mod location;
 mod relocation;
 
+pub use background::spawn;
 pub use call::{Cancellation, Operation, StoreStats};
 pub use contract::*;
 pub use engine::{Address, Endpoint, Pem, RedisConfig, Secret, Server, StoreOptions, Tls, host};

@@ -50,7 +50,9 @@ class Node {
   async assign(actor, seen, owner) {
     const result = await this.locations.write({
       conditions: [{ kind: 'version', key: key(`actor/${actor}`), expected: seen.version }],
-      mutations: [{ kind: 'put', key: key(`actor/${actor}`), bytes: encode({ owner, generation: seen.generation + 1 }) }],
+      mutations: [
+        { kind: 'put', key: key(`actor/${actor}`), bytes: encode({ owner, generation: seen.generation + 1 }) },
+      ],
     });
     return result.kind;
   }
@@ -62,7 +64,11 @@ class Node {
       const result = await this.locations.scan({ prefix: 'actor/', cursor, limit: 4 });
       if (result.kind === 'expired') throw new Error('the snapshot is gone: start the scan again');
       for (const item of result.value.items) {
-        yield { actor: item.key.value.slice('actor/'.length), ...decode(item.value.bytes), version: item.value.version };
+        yield {
+          actor: item.key.value.slice('actor/'.length),
+          ...decode(item.value.bytes),
+          version: item.value.version,
+        };
       }
       cursor = result.value.nextCursor;
     } while (cursor);
@@ -101,7 +107,9 @@ try {
   const claims = await Promise.all(
     actors.flatMap((actor, i) => [0, 1, 2].map((j) => [red, green, blue][(i + j) % 3].claim(actor))),
   );
-  console.log(`   ${claims.length} claims, ${claims.filter(Boolean).length} granted. A snapshot scan in pages of 4 lists them:`);
+  console.log(
+    `   ${claims.length} claims, ${claims.filter(Boolean).length} granted. A snapshot scan in pages of 4 lists them:`,
+  );
   await show(red);
 
   console.log('3. alice moves to green. Her state travels as a blob under a reference that red issues.');
@@ -109,27 +117,31 @@ try {
   const reference = { value: `alice/generation/${seen.generation + 1}` };
   const state = encode({ name: 'alice', inventory: Array.from({ length: 1_000 }, (_, i) => `item ${i}`) });
   const put = await red.payloads.put(reference, state, 60_000);
-  console.log(`   put ${state.length} bytes: ${put.kind}; the same again: ${(await red.payloads.put(reference, state, 60_000)).kind}`);
+  console.log(
+    `   put ${state.length} bytes: ${put.kind}; the same again: ${(await red.payloads.put(reference, state, 60_000)).kind}`,
+  );
   console.log(`   the move, if alice is still as she was seen: ${await red.assign('alice', seen, 'green')}`);
   const arrived = await green.payloads.read(reference);
   console.log(`   green read ${decode(arrived.bytes).inventory.length} items and deletes the blob`);
   await green.payloads.delete(reference);
   console.log(`   a stale owner that still holds the old version: ${await red.assign('alice', seen, 'red')}`);
 
-  console.log('4. blue dies without a word. Nobody compares clocks: its lease runs out on the engine\'s own.');
+  console.log("4. blue dies without a word. Nobody compares clocks: its lease runs out on the engine's own.");
   blue.die();
   while (await red.isAlive('blue')) await pause(50);
   console.log('   the lease is gone.');
 
   console.log('5. red and green both scan for actors of dead nodes and take them over; conditions keep it exact.');
-  const recovered = await Promise.all([red, green].map(async (node) => {
-    const taken = [];
-    for await (const found of node.actors()) {
-      if (await node.isAlive(found.owner)) continue;
-      if ((await node.assign(found.actor, found, node.name)) === 'applied') taken.push(found.actor);
-    }
-    return `${node.name} took over ${taken.length ? taken.join(', ') : 'none (the other was faster)'}`;
-  }));
+  const recovered = await Promise.all(
+    [red, green].map(async (node) => {
+      const taken = [];
+      for await (const found of node.actors()) {
+        if (await node.isAlive(found.owner)) continue;
+        if ((await node.assign(found.actor, found, node.name)) === 'applied') taken.push(found.actor);
+      }
+      return `${node.name} took over ${taken.length ? taken.join(', ') : 'none (the other was faster)'}`;
+    }),
+  );
   for (const line of recovered) console.log(`   ${line}`);
   await show(green);
   console.log('Done. On Redis, replace ZLinkEmbedded…({ path, … }) by ZLinkRedis…({ url, … }); nothing else changes.');

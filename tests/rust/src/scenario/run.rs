@@ -106,13 +106,8 @@ impl Run<'_> {
             (None, None) => self.call(step, &self.vars.clone())?.await?,
         };
         self.judge(step, &result, &self.vars)?;
-        self.save(step, result)
-    }
-
-    fn save(&mut self, step: &Map<String, Value>, result: Val) -> Result<(), Fault> {
-        if let Some(name) = step.get("save") {
-            let name = self.vars.text(name)?;
-            self.vars.set(&name, result);
+        if let Some(name) = step.get("save").and_then(Value::as_str) {
+            self.vars.set(name, result);
         }
         Ok(())
     }
@@ -206,7 +201,10 @@ impl Run<'_> {
         };
         let ended = tokio::time::timeout(within, tries).await;
         ended.unwrap_or_else(|_| Err(format!("not within {} ms; the last result was {}", within.as_millis(), show(&last))))?;
-        self.save(inner, last)
+        if let Some(name) = inner.get("save").and_then(Value::as_str) {
+            self.vars.set(name, last);
+        }
+        Ok(())
     }
 
     async fn together(&mut self, step: &Map<String, Value>, steps: &[Value]) -> Result<(), Fault> {

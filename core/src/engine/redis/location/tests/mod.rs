@@ -1,4 +1,0 @@
-//! Tests against real servers.
-
-mod basics;
-mod rig;

@@ -1,0 +1,2 @@
+// One instance for both module systems.
+export * from './index.js';

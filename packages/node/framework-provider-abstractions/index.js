@@ -1,0 +1,2 @@
+// The package holds types only.
+Object.defineProperty(exports, '__esModule', { value: true });

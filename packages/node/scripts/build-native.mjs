@@ -1,0 +1,48 @@
+// Builds the native library of this machine and puts it where store-native finds it. `--profile dev|fast|release`.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, renameSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: { profile: { type: 'string', default: 'release' }, target: { type: 'string' } },
+});
+const here = fileURLToPath(new URL('..', import.meta.url));
+const root = join(here, '..', '..');
+const platforms = createRequire(import.meta.url)('../store-native/platforms.json');
+
+function cargo(...args) {
+  const stdio = ['ignore', 'pipe', 'inherit'];
+  const { status, stdout } = spawnSync('cargo', args, { cwd: root, stdio, encoding: 'utf8', maxBuffer: Infinity });
+  if (status !== 0) process.exit(status ?? 1);
+  return stdout;
+}
+
+const host = /^host: (.+)$/m.exec(execFileSync('rustc', ['-vV'], { encoding: 'utf8' }))?.[1];
+const target = values.target ?? host;
+const platform = platforms.find((candidate) => candidate.target === target);
+if (platform === undefined) throw new Error(`store-native/platforms.json has no platform with the target ${target}`);
+
+const args = [
+  'build',
+  '-p',
+  'zlink-store-node',
+  '--profile',
+  values.profile,
+  '--message-format=json-render-diagnostics',
+];
+if (values.target !== undefined) args.push('--target', values.target);
+const library = cargo(...args)
+  .split('\n')
+  .filter((line) => line.startsWith('{'))
+  .map((line) => JSON.parse(line))
+  .find((message) => message.reason === 'compiler-artifact' && message.target.name === 'zlink_store_node')
+  .filenames.find((name) => /\.(so|dylib|dll)$/.test(name));
+
+// By a new file under a new name: a process may have the old one mapped.
+const place = join(here, 'store-native', `zlink-store.${platform.name}.node`);
+copyFileSync(library, `${place}.new`);
+renameSync(`${place}.new`, place);
+console.log(`built ${platform.name} (${values.profile})`);

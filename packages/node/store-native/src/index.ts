@@ -1,0 +1,3 @@
+export { onLog, ping, stats, type ZLinkNativeStore, type ZLinkStoreStats } from './diagnostics';
+export { ZLinkStoreError, type ZLinkStoreErrorCode, type ZLinkStoreOutcome } from './errors';
+export type { LogEvent as ZLinkLogEvent } from './log';

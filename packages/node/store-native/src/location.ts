@@ -1,0 +1,125 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import type {
+  ZLinkLocationStore,
+  ZLinkStoreCondition,
+  ZLinkStoreKey,
+  ZLinkStoreMutation,
+  ZLinkStoreReadResult,
+  ZLinkStoreScanRequest,
+  ZLinkStoreScanResult,
+  ZLinkStoreWriteRequest,
+  ZLinkStoreWriteResult,
+} from '@zlink-systems/framework-provider-abstractions';
+import { arrayOf, bytesOf, numberOf, objectOf, stringOf, textOf } from './arguments';
+import { type Details, limits } from './bridge';
+import { Wrong } from './errors';
+import { Handle } from './handle';
+import type { Opening } from './options';
+import { Ask, type Batch, lengthOf } from './wire';
+
+/** A Location Store on whatever engine its options name. */
+export class NativeLocationStore implements ZLinkLocationStore {
+  readonly #handle: Handle;
+
+  constructor(opening: () => Opening) {
+    this.#handle = new Handle(this, () => withKind(opening(), false));
+  }
+
+  read(key: ZLinkStoreKey, signal?: AbortSignal): Promise<ZLinkStoreReadResult> {
+    return this.#handle.ask(Ask.Read, signal, (batch) => {
+      batch.text(textOf(key, 'key'), 'key');
+      return undefined;
+    });
+  }
+
+  write(request: ZLinkStoreWriteRequest, signal?: AbortSignal): Promise<ZLinkStoreWriteResult> {
+    return this.#handle.ask(Ask.Write, signal, (batch) => packWrite(batch, request));
+  }
+
+  scan(request: ZLinkStoreScanRequest, signal?: AbortSignal): Promise<ZLinkStoreScanResult> {
+    return this.#handle.ask(Ask.Scan, signal, (batch) => {
+      const { prefix, limit, cursor } = objectOf(request, 'request');
+      batch.text(stringOf(prefix, 'prefix'), 'prefix');
+      batch.number(numberOf(limit, 'limit'));
+      batch.byte(cursor === undefined ? 0 : 1);
+      if (cursor !== undefined) batch.text(textOf(cursor, 'cursor'), 'cursor');
+      return undefined;
+    });
+  }
+
+  /** Waits for operations under way, at most for the operation timeout, and lets no new ones in. */
+  dispose(): Promise<void> {
+    return this.#handle.dispose();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+}
+
+export function withKind(opening: Opening, relocation: boolean) {
+  return { ...opening, settings: { ...opening.settings, relocation } };
+}
+
+function packWrite(batch: Batch, request: ZLinkStoreWriteRequest): Details {
+  const { conditions, mutations } = objectOf(request, 'request');
+  batch.word(arrayOf(conditions, 'conditions').length);
+  batch.word(arrayOf(mutations, 'mutations').length);
+  for (let index = 0; index < conditions.length; index++) {
+    within('conditions', index, () => packCondition(batch, conditions[index] as ZLinkStoreCondition));
+  }
+  const room = { left: limits().write };
+  const keys: string[] = [];
+  for (let index = 0; index < mutations.length; index++) {
+    within('mutations', index, () => packMutation(batch, mutations[index] as ZLinkStoreMutation, room, keys));
+  }
+  return { keys };
+}
+
+function within(list: string, index: number, pack: () => void): void {
+  try {
+    pack();
+  } catch (problem) {
+    throw problem instanceof Wrong ? problem.inside(`${list}[${index}]`) : problem;
+  }
+}
+
+function packCondition(batch: Batch, condition: ZLinkStoreCondition): void {
+  const { kind, key } = objectOf(condition, 'condition');
+  if (kind !== 'missing' && kind !== 'version') throw new Wrong('type', 'kind', "must be 'missing' or 'version'");
+  batch.byte(kind === 'version' ? 1 : 0);
+  batch.text(textOf(key, 'key'), 'key');
+  if (condition.kind === 'version') batch.text(textOf(condition.expected, 'expected'), 'expected');
+}
+
+/** Which fields a mutation has, as bits. */
+const enum Has {
+  Value = 1,
+  Retention = 2,
+  /** The value's length stands for it. */
+  LeftOut = 4,
+}
+
+function packMutation(batch: Batch, mutation: ZLinkStoreMutation, room: { left: number }, keys: string[]): void {
+  const { kind } = objectOf(mutation, 'mutation');
+  if (kind !== 'put' && kind !== 'delete') throw new Wrong('type', 'kind', "must be 'put' or 'delete'");
+  const key = textOf(mutation.key, 'key');
+  if (mutation.kind === 'delete') {
+    batch.byte(0);
+    batch.text(key, 'key');
+    return;
+  }
+  keys.push(key);
+  const bytes = bytesOf(mutation.bytes, 'bytes');
+  const length = lengthOf(bytes);
+  room.left -= length;
+  // What is too large for the contract anyway is not copied: its length is enough for the core to refuse it.
+  const leftOut = length > limits().value || room.left < 0;
+  const { retentionMs } = mutation;
+  batch.byte(Has.Value | (retentionMs === undefined ? 0 : Has.Retention) | (leftOut ? Has.LeftOut : 0));
+  batch.text(key, 'key');
+  if (retentionMs !== undefined) batch.number(numberOf(retentionMs, 'retentionMs'));
+  if (leftOut) batch.word(Math.min(length, 0xffff_ffff));
+  else batch.data(bytes);
+}
