@@ -44,6 +44,12 @@ impl Script {
         Batch { commands: vec![command], atomic: false }
     }
 
+    /// Whether `what` calls this script.
+    #[cfg(test)]
+    pub(super) fn is(&self, what: &[u8]) -> bool {
+        what == self.sha() || what == self.text.as_bytes()
+    }
+
     fn sha(&self) -> Bytes {
         self.sha.get_or_init(|| Bytes::from(sha1_smol::Sha1::from(self.text).digest().to_string())).clone()
     }

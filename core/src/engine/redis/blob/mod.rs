@@ -22,12 +22,11 @@ use futures_util::future::BoxFuture;
 use self::keys::Keys;
 use self::wire::{DELETE, Wire};
 use super::client::Client;
-use super::transport::Failure;
 use crate::ambient::Ambient;
 use crate::background::spawn_scoped;
 use crate::call::{Call, EngineCounters};
 use crate::contract::{
-    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Error, KeyPrefix, Outcome, Payload, Retention, StoreTime,
+    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Error, KeyPrefix, Payload, Retention, StoreTime,
 };
 use crate::engine::{Engine, Pending, RelocationEngine};
 
@@ -97,20 +96,8 @@ impl RedisRelocation {
         let mut names = vec![keys.manifest()];
         names.extend_from_slice(&segments);
         let args = [Bytes::copy_from_slice(&manifest.upload.0)];
-        match wire.change(&DELETE, &names, &args, true, call).await {
-            Ok(_) => {
-                wire.hasten(segments);
-                Ok(())
-            }
-            Err(failure) => Err(ended(failure)),
-        }
-    }
-}
-
-/// What a change that got no answer says to its caller.
-fn ended(failure: Failure) -> Error {
-    match failure {
-        Failure::NotSent(error) => error.with_outcome(Outcome::NotApplied),
-        Failure::Lost(error) => error.with_outcome(Outcome::Unknown),
+        wire.change_surely(&DELETE, &names, &args, call).await?;
+        wire.hasten(segments);
+        Ok(())
     }
 }

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
+use super::RedisRelocation;
 use super::keys::{Keys, Mark, Upload};
 use super::manifest::{Manifest, SEGMENT};
 use super::wire::{Answer, FINISH, Look, PUT_SMALL};
-use super::{RedisRelocation, ended};
 use crate::ambient;
 use crate::call::Call;
 use crate::contract::{BlobPutResult, Code, Error, Outcome, Payload, Retention, StoreTime};
@@ -50,7 +50,7 @@ impl RedisRelocation {
             retention.as_ms().to_string().into(),
             bytes,
         ];
-        match wire.change(&PUT_SMALL, &[keys.manifest()], &args, false, call).await {
+        match wire.change(&PUT_SMALL, &[keys.manifest()], &args, call).await {
             Ok(answer) => verdict(&answer)?.ok_or_else(|| answer.strange()),
             Err(Failure::NotSent(error)) => Err(error.with_outcome(Outcome::NotApplied)),
             Err(Failure::Lost(error)) => match wire.look(keys, call).await {
@@ -98,14 +98,15 @@ impl RedisRelocation {
             Bytes::copy_from_slice(&Mark::new(&*self.0.ambient).0),
             retention.as_ms().to_string().into(),
         ];
-        let (answer, lost) = match wire.change(&FINISH, &names, &args, false, call).await {
-            Ok(answer) => (answer, false),
-            Err(Failure::NotSent(error)) => {
-                wire.hasten(uploaded);
-                return Err(error.with_outcome(Outcome::NotApplied));
+        // It finds what it did itself, and does it once only.
+        let (answer, lost) = match wire.change_surely(&FINISH, &names, &args, call).await {
+            Ok(answered) => answered,
+            Err(error) => {
+                if error.outcome() == Outcome::NotApplied {
+                    wire.hasten(uploaded);
+                }
+                return Err(error);
             }
-            // It finds what it did itself, and can do it once only.
-            Err(Failure::Lost(_)) => (wire.change(&FINISH, &names, &args, true, call).await.map_err(ended)?, true),
         };
         match verdict(&answer)? {
             Some(stored @ BlobPutResult::Stored { .. }) => Ok(stored),

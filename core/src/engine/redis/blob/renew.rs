@@ -2,12 +2,11 @@
 
 use bytes::Bytes;
 
+use super::RedisRelocation;
 use super::keys::{Keys, Mark};
 use super::wire::RENEW;
-use super::{RedisRelocation, ended};
 use crate::call::Call;
 use crate::contract::{BlobRenewResult, Code, Error, Outcome, Retention};
-use crate::engine::redis::transport::Failure;
 
 impl RedisRelocation {
     pub(super) async fn renew_blob(&self, keys: &Keys, retention: Retention, call: &Call) -> Result<BlobRenewResult, Error> {
@@ -24,12 +23,8 @@ impl RedisRelocation {
                 Bytes::copy_from_slice(&mark.0),
                 retention.as_ms().to_string().into(),
             ];
-            let (answer, lost) = match wire.change(&RENEW, &names, &args, false, call).await {
-                Ok(answer) => (answer, false),
-                Err(Failure::NotSent(error)) => return Err(error.with_outcome(Outcome::NotApplied)),
-                // Over the same mark, so that it is applied at most once.
-                Err(Failure::Lost(_)) => (wire.change(&RENEW, &names, &args, true, call).await.map_err(ended)?, true),
-            };
+            // Over the mark that was seen, so that it is applied at most once.
+            let (answer, lost) = wire.change_surely(&RENEW, &names, &args, call).await?;
             match answer.word() {
                 b"renewed" => {
                     return Ok(BlobRenewResult::Renewed { store_now: answer.time(1)?, expires_at: answer.time(2)? });

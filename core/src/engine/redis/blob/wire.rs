@@ -43,6 +43,26 @@ pub(super) struct Look {
     pub(super) string: Bytes,
 }
 
+/// What lies under a key.
+enum Found {
+    Nothing,
+    String(Bytes),
+    /// No string.
+    Other,
+}
+
+impl Found {
+    fn of(reply: Reply) -> Result<Self, Error> {
+        match reply {
+            Reply::Nil => Ok(Self::Nothing),
+            Reply::Bytes(string) if string.is_empty() => Ok(Self::Nothing),
+            Reply::Bytes(string) => Ok(Self::String(string)),
+            Reply::Error { code, .. } if code == "WRONGTYPE" => Ok(Self::Other),
+            other => Err(unexpected(other)),
+        }
+    }
+}
+
 impl Wire {
     pub(super) fn new(client: Client) -> Self {
         Self { client }
@@ -65,24 +85,23 @@ impl Wire {
 
     /// Reads the header of a manifest, for an operation that changes something: what is not ours there is an error.
     pub(super) async fn look(&self, keys: &Keys, call: &Call) -> Result<Look, Error> {
-        let (now, string) = self.observe(Line::Small, keys, HEADER, call).await?;
-        match string {
-            None => Ok(Look { now, live: None, string: Bytes::new() }),
-            Some(string) => match string.as_ref().map(|string| Stored::parse(string)) {
-                Some(Stored::Ours(manifest)) => {
-                    let live = Some(manifest).filter(|manifest| manifest.is_live(now));
-                    Ok(Look { now, live, string: string.unwrap_or_default() })
-                }
-                Some(Stored::Newer) => Err(newer()),
-                Some(Stored::Foreign) | None => Err(foreign()),
-            },
+        let (now, found) = self.observe(Line::Small, keys, Some(HEADER), call).await?;
+        let string = match found {
+            Found::Nothing => return Ok(Look { now, live: None, string: Bytes::new() }),
+            Found::String(string) => string,
+            Found::Other => return Err(foreign()),
+        };
+        match Stored::parse(&string) {
+            Stored::Ours(manifest) => Ok(Look { now, live: Some(manifest).filter(|manifest| manifest.is_live(now)), string }),
+            Stored::Newer => Err(newer()),
+            Stored::Foreign => Err(foreign()),
         }
     }
 
     /// Reads a manifest and the bytes behind it, for a read: what is not ours there is nothing.
     pub(super) async fn open(&self, keys: &Keys, call: &Call) -> Result<Look, Error> {
-        let (now, string) = self.observe(Line::Blobs, keys, usize::MAX, call).await?;
-        let string = string.flatten().unwrap_or_default();
+        let (now, found) = self.observe(Line::Blobs, keys, None, call).await?;
+        let Found::String(string) = found else { return Ok(Look { now, live: None, string: Bytes::new() }) };
         match Stored::parse(&string) {
             Stored::Ours(manifest) => Ok(Look { now, live: Some(manifest).filter(|manifest| manifest.is_live(now)), string }),
             Stored::Newer => Err(newer()),
@@ -90,38 +109,28 @@ impl Wire {
         }
     }
 
-    /// The clock, and at most `wanted` bytes of the manifest: `None` if nothing is there, `Some(None)` if it is no string.
-    async fn observe(
-        &self,
-        line: Line,
-        keys: &Keys,
-        wanted: usize,
-        call: &Call,
-    ) -> Result<(StoreTime, Option<Option<Bytes>>), Error> {
-        let last = if wanted == usize::MAX { Bytes::from_static(b"-1") } else { (wanted - 1).to_string().into() };
-        let mut replies = if self.client.transactions() {
-            let read = vec![Bytes::from_static(b"GETRANGE"), keys.manifest(), Bytes::from_static(b"0"), last];
+    /// The clock, and what lies under a manifest's key: all of it, or the first bytes `wanted`.
+    async fn observe(&self, line: Line, keys: &Keys, wanted: Option<usize>, call: &Call) -> Result<(StoreTime, Found), Error> {
+        let last = wanted.map_or_else(|| Bytes::from_static(b"-1"), |wanted| (wanted - 1).to_string().into());
+        if self.client.transactions() {
+            let read = vec![Bytes::from_static(b"GETRANGE"), keys.manifest(), Bytes::from_static(b"0"), last.clone()];
             let batch = Batch { commands: vec![vec![Bytes::from_static(b"TIME")], read], atomic: true };
-            self.client.commands(line, batch, true, call).await.map_err(unread)?
-        } else {
-            let reply = self.client.script(line, &LOOK, &[keys.manifest()], &[last], true, call).await.map_err(unread)?;
-            match reply {
-                Reply::Array(mut items) if items.len() >= 2 => {
-                    let string = items.split_off(2).pop().unwrap_or(Reply::Nil);
-                    vec![Reply::Array(items), string]
-                }
-                other => return Err(unexpected(other)),
+            let mut replies = self.client.commands(line, batch, true, call).await.map_err(unread)?;
+            match (replies.pop(), replies.pop()) {
+                // A server whose memory is full queues no command at all, not even one that reads. A script it runs.
+                (Some(Reply::Error { code, .. }), _) if code == "OOM" || code == "EXECABORT" => {}
+                (Some(found), now) => return Ok((time(now)?, Found::of(found)?)),
+                (None, _) => return Err(silent()),
             }
+        }
+        let reply = self.client.script(line, &LOOK, &[keys.manifest()], &[last], true, call).await.map_err(unread)?;
+        let Reply::Array(mut items) = reply else { return Err(unexpected(reply)) };
+        let rest = if items.len() > 2 { items.split_off(2) } else { Vec::new() };
+        let found = match rest.into_iter().next() {
+            Some(string) => Found::of(string)?,
+            None => Found::Other,
         };
-        let string = match replies.pop() {
-            Some(Reply::Nil) => None,
-            Some(Reply::Bytes(string)) if string.is_empty() => None,
-            Some(Reply::Bytes(string)) => Some(Some(string)),
-            Some(Reply::Error { code, .. }) if code == "WRONGTYPE" => Some(None),
-            Some(other) => return Err(unexpected(other)),
-            None => return Err(Error::internal("a command without a reply")),
-        };
-        Ok((time(replies.pop())?, string))
+        Ok((time(Some(Reply::Array(items)))?, found))
     }
 
     /// Reads one segment; `None` if it is not there, or nothing of ours.
@@ -133,7 +142,7 @@ impl Wire {
             Some(Reply::Nil) => Ok(None),
             Some(Reply::Error { code, .. }) if code == "WRONGTYPE" => Ok(None),
             Some(other) => Err(unexpected(other)),
-            None => Err(Error::internal("a command without a reply")),
+            None => Err(silent()),
         }
     }
 
@@ -147,26 +156,39 @@ impl Wire {
         match replies.pop() {
             Some(Reply::Bytes(_) | Reply::Nil) => Ok(()),
             Some(other) => Err(unexpected(other)),
-            None => Err(Error::internal("a command without a reply")),
+            None => Err(silent()),
         }
     }
 
-    /// Runs a script that may change something. `repeat`: its answer may be lost and the script run again.
-    pub(super) async fn change(
+    /// Runs a script that may change something, once.
+    pub(super) async fn change(&self, script: &Script, keys: &[Bytes], args: &[Bytes], call: &Call) -> Result<Answer, Failure> {
+        self.run(script, keys, args, false, call).await
+    }
+
+    /// Runs a script that finds out by itself whether it did its work already: again after a lost answer, and then also says
+    /// that one was lost. A failure is the caller's.
+    pub(super) async fn change_surely(
         &self,
         script: &Script,
         keys: &[Bytes],
         args: &[Bytes],
-        repeat: bool,
         call: &Call,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<(Answer, bool), Error> {
+        match self.run(script, keys, args, false, call).await {
+            Ok(answer) => Ok((answer, false)),
+            Err(Failure::NotSent(error)) => Err(error.with_outcome(Outcome::NotApplied)),
+            Err(Failure::Lost(_)) => match self.run(script, keys, args, true, call).await {
+                Ok(answer) => Ok((answer, true)),
+                Err(Failure::NotSent(error) | Failure::Lost(error)) => Err(error.with_outcome(Outcome::Unknown)),
+            },
+        }
+    }
+
+    async fn run(&self, script: &Script, keys: &[Bytes], args: &[Bytes], repeat: bool, call: &Call) -> Result<Answer, Failure> {
         let payload: usize = args.iter().map(Bytes::len).sum();
         let line = if payload > 4_096 { Line::Blobs } else { Line::Small };
         let reply = self.client.script(line, script, keys, args, repeat, call).await?;
-        match Answer::from(reply) {
-            Ok(answer) => Ok(answer),
-            Err(error) => Err(Failure::NotSent(error)),
-        }
+        Answer::from(reply).map_err(Failure::NotSent)
     }
 
     /// Removes segments that expire by themselves, so that their memory is free earlier. Nobody waits for it.
@@ -229,7 +251,11 @@ fn time(reply: Option<Reply>) -> Result<StoreTime, Error> {
     {
         return Ok(StoreTime::from_unix_ms(seconds.saturating_mul(1_000).saturating_add(micros / 1_000)));
     }
-    Err(reply.map_or_else(|| Error::internal("a command without a reply"), unexpected))
+    Err(reply.map_or_else(silent, unexpected))
+}
+
+fn silent() -> Error {
+    Error::internal("a command without a reply")
 }
 
 fn decimal(text: &[u8]) -> Option<u64> {

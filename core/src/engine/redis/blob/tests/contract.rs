@@ -1,41 +1,217 @@
 //! What stores.md says of a Relocation Store.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::tap::named;
 use super::*;
-use crate::contract::{BlobPutResult, BlobReadResult, BlobRenewResult, limits};
-use crate::engine::redis::blob::manifest::SEGMENT;
+use crate::contract::{Code, Outcome, PayloadSource, limits};
+
+const SIZES: [usize; 8] = [0, 1, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT, 5 * SEGMENT + 7, limits::MAX_BLOB];
+
+async fn keeps_the_contract(store: &Store, size: usize) {
+    let name = format!("size {size}");
+    let payload = bytes(size);
+    let (expires_at, store_now) = stored(&store.put(&name, payload.clone(), MINUTE).await.unwrap());
+    assert_eq!(expires_at, store_now.plus(retention(MINUTE)));
+
+    let again = store.put(&name, payload.clone(), 2 * MINUTE).await.unwrap();
+    assert!(matches!(again, BlobPutResult::AlreadyStored { expires_at: stands, .. } if stands == expires_at), "{again:?}");
+    let conflict = store.put(&name, other(&payload), 2 * MINUTE).await.unwrap();
+    assert!(matches!(conflict, BlobPutResult::Conflict { .. }), "{conflict:?}");
+    let longer = [payload.clone(), vec![0]].concat();
+    if longer.len() <= limits::MAX_BLOB {
+        assert!(matches!(store.put(&name, longer, MINUTE).await.unwrap(), BlobPutResult::Conflict { .. }));
+    }
+
+    let BlobReadResult::Found { bytes, expires_at: told, store_now: seen } = store.read(&name).await.unwrap() else {
+        panic!("{size}: missing")
+    };
+    assert!(bytes == payload, "{size}: other bytes");
+    assert_eq!(told, expires_at);
+    assert!(seen >= store_now);
+    assert!(bytes.is_unique() || bytes.is_empty(), "{size}: a binding would have to copy it");
+
+    let renewed = store.renew(&name, 1_000).await.unwrap();
+    let BlobRenewResult::Renewed { expires_at: earlier, store_now } = renewed else { panic!("{renewed:?}") };
+    assert_eq!(earlier, store_now.plus(retention(1_000)));
+    assert!(earlier < expires_at);
+    store.delete(&name).await.unwrap();
+    store.delete(&name).await.unwrap();
+    assert!(matches!(store.read(&name).await.unwrap(), BlobReadResult::Missing { .. }));
+    assert!(matches!(store.renew(&name, 1_000).await.unwrap(), BlobRenewResult::Missing { .. }));
+}
 
 #[test]
-fn blobs_of_every_size_come_back_as_they_were() {
+fn blobs_of_every_size_keep_the_contract() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    for size in SIZES {
+        run(keeps_the_contract(&store, size));
+    }
+    until("nothing is left", || rig.keys().is_empty());
+}
+
+#[test]
+fn through_somebody_elses_client_too_one_segment_at_a_time() {
+    let rig = Rig::start(&[]);
+    let store = rig.hosted();
+    for size in SIZES {
+        run(keeps_the_contract(&store, size));
+    }
+    until("nothing is left", || rig.keys().is_empty());
+}
+
+#[test]
+fn references_and_prefixes_are_told_apart_byte_by_byte() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    let long = "x".repeat(limits::MAX_REFERENCE);
+    let names = ["a", "A", "a\0", "{a}", "a:b", "é", "e\u{301}", &long, &long[1..]];
+    run(async {
+        for name in names {
+            stored(&store.put(name, name.as_bytes().to_vec(), MINUTE).await.unwrap());
+        }
+        for name in names {
+            assert!(store.bytes(name).await.unwrap() == name.as_bytes());
+        }
+    });
+    // Every blob has a slot of its own: one tag per reference, before any brace of the reference's.
+    let tags: std::collections::BTreeSet<_> = rig.keys().iter().map(|key| key.split('}').next().unwrap().to_owned()).collect();
+    assert_eq!(tags.len(), names.len());
+}
+
+#[test]
+fn a_small_blob_takes_one_round_trip() {
     let rig = Rig::start(&[]);
     let store = rig.store();
     run(async {
-        for size in [0, 1, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT, 5 * SEGMENT + 7, limits::MAX_BLOB] {
-            let name = reference(&format!("size {size}"));
-            let payload = bytes(size);
-            let put = store.put(name.clone(), payload.clone(), retention(60_000)).await.unwrap();
-            let BlobPutResult::Stored { expires_at, store_now } = put else { panic!("{size}: {put:?}") };
-            assert_eq!(expires_at, store_now.plus(retention(60_000)));
-            let again = store.put(name.clone(), payload.clone(), retention(90_000)).await.unwrap();
-            assert!(
-                matches!(again, BlobPutResult::AlreadyStored { expires_at: stands, .. } if stands == expires_at),
-                "{again:?}"
-            );
-            let mut other = payload.clone();
-            match other.last_mut() {
-                Some(last) => *last ^= 1,
-                None => other.push(0),
-            }
-            let conflict = store.put(name.clone(), other, retention(90_000)).await.unwrap();
-            assert!(matches!(conflict, BlobPutResult::Conflict { .. }), "{conflict:?}");
-            let read = store.read(name.clone()).await.unwrap();
-            let BlobReadResult::Found { bytes, expires_at: told, .. } = read else { panic!("{size}: {read:?}") };
-            assert!(bytes == payload, "{size}: other bytes");
-            assert_eq!(told, expires_at);
-            assert!(bytes.is_unique() || bytes.is_empty());
-            store.delete(name.clone()).await.unwrap();
-            assert!(matches!(store.read(name.clone()).await.unwrap(), BlobReadResult::Missing { .. }));
-            let missing = store.renew(name, retention(1)).await.unwrap();
-            assert!(matches!(missing, BlobRenewResult::Missing { .. }));
+        stored(&store.put("small", bytes(SEGMENT), MINUTE).await.unwrap());
+        assert_eq!(store.tap.seen().len(), 1, "put");
+        assert!(store.bytes("small").await.is_some());
+        assert_eq!(store.tap.seen().len(), 1, "read");
+    });
+}
+
+struct Pieces {
+    bytes: Bytes,
+    asked: AtomicUsize,
+}
+
+impl PayloadSource for Pieces {
+    fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn range(&self, range: Range<usize>) -> BoxFuture<'_, Result<Bytes, Error>> {
+        async move {
+            assert!(range.len() <= SEGMENT, "a piece of {} bytes", range.len());
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+            Ok(self.bytes.slice(range))
         }
+        .boxed()
+    }
+}
+
+#[test]
+fn a_source_is_asked_piece_by_piece_and_sent_only_if_needed() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    let source = Arc::new(Pieces { bytes: bytes(9 * SEGMENT + 5).into(), asked: AtomicUsize::new(0) });
+    run(async {
+        stored(&store.put("s", Payload::Source(Arc::clone(&source) as _), MINUTE).await.unwrap());
+        assert_eq!(source.asked.swap(0, Ordering::Relaxed), 10);
+        assert!(store.bytes("s").await.unwrap() == source.bytes);
+        store.tap.seen();
+
+        let again = store.put("s", Payload::Source(Arc::clone(&source) as _), MINUTE).await.unwrap();
+        assert!(matches!(again, BlobPutResult::AlreadyStored { .. }));
+        let sent: usize = store.tap.seen().iter().flat_map(|batch| &batch.commands).flatten().map(Bytes::len).sum();
+        assert!(sent < 1_000, "{sent} bytes were sent for a blob that is stored");
+
+        // Another size needs no digest either.
+        source.asked.store(0, Ordering::Relaxed);
+        let shorter = Arc::new(Pieces { bytes: source.bytes.slice(1..), asked: AtomicUsize::new(0) });
+        let conflict = store.put("s", Payload::Source(Arc::clone(&shorter) as _), MINUTE).await.unwrap();
+        assert!(matches!(conflict, BlobPutResult::Conflict { .. }));
+        assert_eq!(shorter.asked.load(Ordering::Relaxed), 0);
+    });
+}
+
+struct Broken;
+
+impl PayloadSource for Broken {
+    fn size(&self) -> usize {
+        3 * SEGMENT
+    }
+
+    fn range(&self, range: Range<usize>) -> BoxFuture<'_, Result<Bytes, Error>> {
+        let short = if range.start == 0 { range.len() } else { range.len() - 1 };
+        async move { Ok(Bytes::from(vec![0; short])) }.boxed()
+    }
+}
+
+#[test]
+fn a_source_that_hands_over_too_little_stores_nothing() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    run(async {
+        let error = store.put("b", Payload::Source(Arc::new(Broken)), MINUTE).await.unwrap_err();
+        assert_eq!((error.code(), error.outcome()), (Code::Internal, Outcome::NotApplied));
+        assert!(!store.has("b").await);
+    });
+    until("what was uploaded is gone", || rig.keys().is_empty());
+}
+
+#[test]
+fn something_else_under_our_key_is_left_alone() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    for (name, plant) in
+        [("list", vec!["RPUSH", "", "x"]), ("text", vec!["SET", "", "hello"]), ("newer", vec!["SET", "", "ZLB2..."])]
+    {
+        let key = run(async {
+            stored(&store.put(name, "x", MINUTE).await.unwrap());
+            rig.keys().pop().unwrap()
+        });
+        let _: i64 = rig.ask(&["DEL", &key]);
+        let planted: Vec<&str> = plant.iter().map(|word| if word.is_empty() { key.as_str() } else { word }).collect();
+        let _: redis::Value = rig.ask(&planted);
+        run(async {
+            for size in [1, SEGMENT + 1] {
+                let error = store.put(name, bytes(size), MINUTE).await.unwrap_err();
+                assert_eq!((error.code(), error.outcome()), (Code::Incompatible, Outcome::NotApplied), "{name}: {error}");
+                assert!(!error.message().contains("t:"), "a key in a message");
+            }
+            assert_eq!(store.renew(name, MINUTE).await.unwrap_err().code(), Code::Incompatible, "{name}");
+            assert_eq!(store.delete(name).await.unwrap_err().code(), Code::Incompatible, "{name}");
+            match store.read(name).await {
+                Ok(BlobReadResult::Missing { .. }) => assert_ne!(name, "newer", "a newer layout is never taken for nothing"),
+                Err(error) => assert_eq!((error.code(), name), (Code::Incompatible, "newer")),
+                Ok(found) => panic!("{found:?}"),
+            }
+        });
+        assert_eq!(rig.keys(), std::slice::from_ref(&key), "{name}");
+        let _: i64 = rig.ask(&["DEL", &key]);
+    }
+}
+
+#[test]
+fn a_server_that_takes_no_segment_says_what_to_change() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    store.tap.once(named("SET"), |_| async {
+        let message = "Protocol error: invalid bulk length".to_owned();
+        Ok(vec![crate::engine::redis::transport::Reply::Error { code: "ERR".to_owned(), message }])
+    });
+    run(async {
+        let error = store.put("x", bytes(2 * SEGMENT), MINUTE).await.unwrap_err();
+        assert_eq!((error.code(), error.outcome()), (Code::Incompatible, Outcome::NotApplied));
+        assert!(error.message().contains("proto-max-bulk-len"), "{error}");
     });
 }

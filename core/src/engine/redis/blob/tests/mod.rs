@@ -1,13 +1,33 @@
 //! The blob engine against a real server.
 
 mod contract;
+mod expiry;
+mod lost;
+mod racing;
+mod tap;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use zlink_test_servers::RedisServer;
 
-use crate::contract::{BlobReference, Retention};
-use crate::{RelocationStore, StoreOptions};
+use self::tap::Tap;
+use super::RedisRelocation;
+use super::manifest::SEGMENT;
+use crate::ambient;
+use crate::call::Call;
+use crate::contract::{
+    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Error, KeyPrefix, Payload, Retention, StoreTime,
+};
+use crate::engine::RelocationEngine;
+use crate::engine::redis::client::Client;
+use crate::engine::redis::config::{Address, RedisConfig};
+use crate::engine::redis::native::Native;
 
-/// A server of the test's own.
+const TIMEOUT: Duration = Duration::from_secs(20);
+const MINUTE: u64 = 60_000;
+
+/// A server of the test's own, and plain looks at it behind the store's back.
 struct Rig {
     server: RedisServer,
 }
@@ -17,9 +37,99 @@ impl Rig {
         Self { server: RedisServer::start(extra).unwrap() }
     }
 
-    fn store(&self) -> RelocationStore {
-        RelocationStore::open(&self.server.url(), StoreOptions::with_prefix("t").unwrap()).unwrap()
+    /// A store with connections of its own. Its scripts are known to the server, so that a test meets no NOSCRIPT.
+    fn store(&self) -> Store {
+        self.open(true)
     }
+
+    /// A store that uses somebody else's client.
+    fn hosted(&self) -> Store {
+        self.open(false)
+    }
+
+    fn open(&self, transactions: bool) -> Store {
+        let config = RedisConfig::single(Address::Tcp("127.0.0.1".to_owned(), self.server.port()));
+        let tap = Tap::new(Arc::new(Native::new(config)), transactions);
+        let prefix = KeyPrefix::new("t").unwrap();
+        let engine = RedisRelocation::new(Client::new(Arc::clone(&tap) as _), prefix, ambient::system());
+        let store = Store { engine, tap };
+        run(async {
+            for size in [1, SEGMENT + 1] {
+                store.put("warm", bytes(size), 1_000).await.unwrap();
+                store.renew("warm", 1_000).await.unwrap();
+                store.read("warm").await.unwrap();
+                store.delete("warm").await.unwrap();
+            }
+        });
+        until("the warm-up has left nothing", || self.keys().is_empty());
+        store.tap.seen();
+        store
+    }
+
+    fn ask<T: redis::FromRedisValue>(&self, command: &[&str]) -> T {
+        let mut connection = redis::Client::open(self.server.url()).unwrap().get_connection().unwrap();
+        redis::cmd(command[0]).arg(&command[1..]).query(&mut connection).unwrap()
+    }
+
+    fn keys(&self) -> Vec<String> {
+        self.ask(&["KEYS", "*"])
+    }
+
+    fn keys_like(&self, part: &str) -> Vec<String> {
+        self.keys().into_iter().filter(|key| key.contains(part)).collect()
+    }
+
+    /// When a key expires.
+    fn expiry(&self, key: &str) -> u64 {
+        let at: i64 = self.ask(&["PEXPIRETIME", key]);
+        u64::try_from(at).unwrap_or_else(|_| panic!("{key} never expires"))
+    }
+
+    fn now(&self) -> u64 {
+        let (seconds, micros): (u64, u64) = self.ask(&["TIME"]);
+        seconds * 1_000 + micros / 1_000
+    }
+}
+
+/// The engine, with plain arguments.
+#[derive(Clone)]
+struct Store {
+    engine: RedisRelocation,
+    tap: Arc<Tap>,
+}
+
+impl Store {
+    async fn put(&self, name: &str, payload: impl Into<Payload>, ms: u64) -> Result<BlobPutResult, Error> {
+        self.engine.put(reference(name), payload.into(), retention(ms), writing()).await
+    }
+
+    async fn read(&self, name: &str) -> Result<BlobReadResult, Error> {
+        self.engine.read(reference(name), Call::reading(ambient::monotonic() + TIMEOUT)).await
+    }
+
+    /// The bytes, or `None` if the blob is missing.
+    async fn bytes(&self, name: &str) -> Option<Vec<u8>> {
+        match self.read(name).await.unwrap() {
+            BlobReadResult::Found { bytes, .. } => Some(bytes.into()),
+            BlobReadResult::Missing { .. } => None,
+        }
+    }
+
+    async fn has(&self, name: &str) -> bool {
+        self.bytes(name).await.is_some()
+    }
+
+    async fn renew(&self, name: &str, ms: u64) -> Result<BlobRenewResult, Error> {
+        self.engine.renew(reference(name), retention(ms), writing()).await
+    }
+
+    async fn delete(&self, name: &str) -> Result<(), Error> {
+        self.engine.delete(reference(name), writing()).await
+    }
+}
+
+fn writing() -> Call {
+    Call::writing(ambient::monotonic() + TIMEOUT)
 }
 
 fn reference(text: &str) -> BlobReference {
@@ -30,18 +140,44 @@ fn retention(ms: u64) -> Retention {
     Retention::from_ms(ms).unwrap()
 }
 
-/// Bytes that differ at every place and in every segment.
+/// Bytes that differ from segment to segment.
 fn bytes(size: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
-    (0..size)
-        .map(|_| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            state.to_be_bytes()[0]
-        })
-        .collect()
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    (0..size).map(|_| next()).collect()
+}
+
+/// The same bytes but for the last one.
+fn other(bytes: &[u8]) -> Vec<u8> {
+    let mut other = bytes.to_vec();
+    match other.last_mut() {
+        Some(last) => *last ^= 1,
+        None => other.push(0),
+    }
+    other
+}
+
+fn stored(put: &BlobPutResult) -> (StoreTime, StoreTime) {
+    match put {
+        BlobPutResult::Stored { expires_at, store_now } => (*expires_at, *store_now),
+        other => panic!("not stored: {other:?}"),
+    }
 }
 
 /// Runs a test's future to its end.
 fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(Duration::from_secs(100), future).await.expect("the test hangs") })
+}
+
+/// Polls until it is so.
+fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let deadline = ambient::monotonic() + Duration::from_secs(30);
+    while !so() {
+        assert!(ambient::monotonic() < deadline, "it never came that {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

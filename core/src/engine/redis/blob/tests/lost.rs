@@ -1,0 +1,169 @@
+//! Answers that get lost, and commands that come late.
+
+use super::tap::{lost, named, runs};
+use super::*;
+use crate::contract::{Code, Outcome};
+use crate::engine::redis::blob::wire::{DELETE, FINISH, PUT_SMALL, RENEW};
+
+#[test]
+fn a_put_finds_its_own_work_after_a_lost_answer() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    run(async {
+        for (name, size, script) in [("small", 10, &PUT_SMALL), ("large", 3 * SEGMENT, &FINISH)] {
+            let rival = store.clone();
+            let told = Arc::new(parking_lot::Mutex::new(None));
+            let heard = Arc::clone(&told);
+            store.tap.once(runs(script), move |send| async move {
+                send.await.unwrap();
+                // "With that expiry": others may have moved it meanwhile.
+                let BlobRenewResult::Renewed { expires_at, store_now } = rival.renew(name, 7 * MINUTE).await.unwrap() else {
+                    panic!("the script did not run")
+                };
+                *heard.lock() = Some((expires_at, store_now));
+                Err(lost())
+            });
+            let (expires, now) = stored(&store.put(name, bytes(size), MINUTE).await.unwrap());
+            let (renewed, renewal) = told.lock().unwrap();
+            assert_eq!(expires, renewed, "{name}");
+            assert!(now <= renewal, "{name}: the commit's own time");
+            assert!(store.bytes(name).await.unwrap() == bytes(size));
+        }
+    });
+}
+
+#[test]
+fn a_put_whose_finish_never_came_is_finished_by_the_repeat() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    store.tap.once(runs(&FINISH), |_| async { Err(lost()) });
+    stored(&run(store.put("x", bytes(3 * SEGMENT), MINUTE)).unwrap());
+    assert!(run(store.bytes("x")).unwrap() == bytes(3 * SEGMENT));
+}
+
+#[test]
+fn a_small_put_whose_answer_is_lost_and_whose_work_is_not_seen_ends_as_unknown() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    store.tap.once(runs(&PUT_SMALL), |_| async { Err(lost()) });
+    let error = run(store.put("x", "small", MINUTE)).unwrap_err();
+    assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::Unknown));
+}
+
+#[test]
+fn a_repeated_finish_never_brings_back_what_others_deleted() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    let rival = rig.store();
+    // Nothing is unlinked: only the rules of the scripts stand between the segments and a second life.
+    for _ in 0..2 {
+        rival.tap.once(named("UNLINK"), |_| async { Err(lost()) });
+    }
+    store.tap.once(runs(&FINISH), move |send| async move {
+        send.await.unwrap();
+        rival.delete("x").await.unwrap();
+        Err(lost())
+    });
+    let error = run(store.put("x", bytes(3 * SEGMENT), MINUTE)).unwrap_err();
+    assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::Unknown), "{error}");
+    assert!(!run(store.has("x")));
+    assert_eq!(store.tap.seen().into_iter().filter(named("SET")).count(), 3, "it was uploaded again");
+}
+
+#[test]
+fn a_repeated_finish_never_brings_back_what_expired() {
+    let rig = Arc::new(Rig::start(&[]));
+    let store = rig.store();
+    let manifests = Arc::clone(&rig);
+    store.tap.once(runs(&FINISH), move |send| async move {
+        send.await.unwrap();
+        until("the manifest is gone for good", || manifests.keys_like(":b").iter().all(|key| !key.ends_with(":b")));
+        Err(lost())
+    });
+    let error = run(store.put("x", bytes(2 * SEGMENT), 50)).unwrap_err();
+    assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::Unknown), "{error}");
+    assert!(!run(store.has("x")));
+}
+
+#[test]
+fn a_segment_that_comes_a_second_time_changes_nothing() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    run(async {
+        stored(&store.put("x", bytes(2 * SEGMENT), 1_000 * MINUTE).await.unwrap());
+        // Much later, the first of them comes once more.
+        let again = store.tap.seen().into_iter().filter(named("SET")).nth(1).unwrap();
+        let before: Vec<u64> = rig.keys_like(":bs:").iter().map(|key| rig.expiry(key)).collect();
+        let mut connection = redis::Client::open(rig.server.url()).unwrap().get_connection().unwrap();
+        let mut command = redis::Cmd::new();
+        for arg in &again.commands[0] {
+            command.arg(&arg[..]);
+        }
+        let _: redis::Value = command.query(&mut connection).unwrap();
+        let after: Vec<u64> = rig.keys_like(":bs:").iter().map(|key| rig.expiry(key)).collect();
+        assert_eq!(before, after);
+    });
+}
+
+#[test]
+fn a_renewal_finds_its_own_work_after_a_lost_answer() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    run(async {
+        for (name, size) in [("small", 10), ("large", 2 * SEGMENT)] {
+            stored(&store.put(name, bytes(size), MINUTE).await.unwrap());
+            let rig_time = rig.now();
+            store.tap.once(runs(&RENEW), |send| async move {
+                send.await.unwrap();
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Err(lost())
+            });
+            let renewed = store.renew(name, 3 * MINUTE).await.unwrap();
+            let BlobRenewResult::Renewed { expires_at, store_now } = renewed else { panic!("{renewed:?}") };
+            assert_eq!(expires_at, store_now.plus(retention(3 * MINUTE)));
+            assert!(store_now.unix_ms() < rig_time + 20, "{name}: it was renewed a second time");
+        }
+    });
+}
+
+#[test]
+fn a_repeated_renewal_undoes_nothing_that_others_did_in_between() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    for size in [10, 2 * SEGMENT] {
+        let rival = store.clone();
+        run(async {
+            stored(&store.put("x", bytes(size), MINUTE).await.unwrap());
+            store.tap.once(runs(&RENEW), move |send| async move {
+                send.await.unwrap();
+                rival.renew("x", 2 * MINUTE).await.unwrap();
+                Err(lost())
+            });
+            let error = store.renew("x", 30 * MINUTE).await.unwrap_err();
+            assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::Unknown), "{error}");
+            let BlobReadResult::Found { expires_at, store_now, .. } = store.read("x").await.unwrap() else { panic!("missing") };
+            assert!(expires_at <= store_now.plus(retention(2 * MINUTE)));
+            store.delete("x").await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_repeated_delete_removes_only_what_its_first_attempt_read() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    for size in [10, 2 * SEGMENT] {
+        let rival = store.clone();
+        run(async {
+            stored(&store.put("x", bytes(size), MINUTE).await.unwrap());
+            store.tap.once(runs(&DELETE), move |send| async move {
+                send.await.unwrap();
+                stored(&rival.put("x", other(&bytes(size)), MINUTE).await.unwrap());
+                Err(lost())
+            });
+            store.delete("x").await.unwrap();
+            assert!(store.bytes("x").await.unwrap() == other(&bytes(size)), "the repeat removed another upload");
+            store.delete("x").await.unwrap();
+        });
+    }
+}
