@@ -1,6 +1,7 @@
 //! Putting a blob: small ones in one call, large ones segment by segment.
 
 use std::ops::Range;
+use std::task::Poll;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -130,24 +131,31 @@ impl RedisRelocation {
     /// Sends every segment, a few at a time, and hashes the bytes as they pass.
     async fn upload(&self, names: &[Bytes], payload: &Payload, end: u64, call: &Call) -> Result<blake3::Hash, Error> {
         let wire = &self.0.wire;
-        let mut hasher = blake3::Hasher::new();
         let mut flying = FuturesUnordered::new();
-        for (name, range) in names.iter().zip(ranges(payload.size())) {
-            let bytes = piece(payload, range).await?;
-            hasher.update(&bytes);
-            while flying.len() >= wire.window() {
-                flying.next().await.transpose()?;
+        let feed = async {
+            let mut hasher = blake3::Hasher::new();
+            for (name, range) in names.iter().zip(ranges(payload.size())) {
+                let bytes = piece(payload, range).await?;
+                hasher.update(&bytes);
+                while flying.len() >= wire.window() {
+                    flying.next().await.transpose()?;
+                }
+                flying.push(wire.upload(name.clone(), bytes, end, call));
+                // A future starts at its first poll: get this one going while the next piece is fetched.
+                if let Poll::Ready(Some(done)) = futures_util::poll!(flying.next()) {
+                    done?;
+                }
             }
-            flying.push(wire.upload(name.clone(), bytes, end, call));
-            // A future starts at its first poll: get this one going while the next piece is fetched.
-            if let std::task::Poll::Ready(Some(done)) = futures_util::poll!(flying.next()) {
+            Ok(hasher.finalize())
+        };
+        let fed = feed.await;
+        // Also after a failure: what is under way would come after it was cleared away.
+        while let Some(done) = flying.next().await {
+            if fed.is_ok() {
                 done?;
             }
         }
-        while let Some(done) = flying.next().await {
-            done?;
-        }
-        Ok(hasher.finalize())
+        fed
     }
 }
 

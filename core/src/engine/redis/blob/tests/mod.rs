@@ -71,6 +71,16 @@ impl Rig {
         redis::cmd(command[0]).arg(&command[1..]).query(&mut connection).unwrap()
     }
 
+    /// Sends a command as it is.
+    fn send<T: redis::FromRedisValue>(&self, command: &[bytes::Bytes]) -> T {
+        let mut connection = redis::Client::open(self.server.url()).unwrap().get_connection().unwrap();
+        let mut built = redis::Cmd::new();
+        for arg in command {
+            built.arg(&arg[..]);
+        }
+        built.query(&mut connection).unwrap()
+    }
+
     fn keys(&self) -> Vec<String> {
         self.ask(&["KEYS", "*"])
     }
