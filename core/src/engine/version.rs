@@ -15,28 +15,40 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// 24 characters; the only text that stands for this stamp.
-    pub(crate) fn version(self) -> Version {
-        let mut raw = [0; 18];
+    /// Bytes of the raw form.
+    pub(crate) const SIZE: usize = 18;
+
+    /// The form that lies in front of a record.
+    pub(crate) fn to_raw(self) -> [u8; Self::SIZE] {
+        let mut raw = [0; Self::SIZE];
         raw[..8].copy_from_slice(&self.sequence.to_be_bytes());
         raw[8..16].copy_from_slice(&self.nonce);
         raw[16..].copy_from_slice(&self.place.to_be_bytes());
-        let text = URL_SAFE_NO_PAD.encode(raw);
+        raw
+    }
+
+    /// What [`to_raw`](Self::to_raw) was made from.
+    pub(crate) fn from_raw(raw: &[u8; Self::SIZE]) -> Self {
+        let [s0, s1, s2, s3, s4, s5, s6, s7, n0, n1, n2, n3, n4, n5, n6, n7, p0, p1] = *raw;
+        Self {
+            sequence: u64::from_be_bytes([s0, s1, s2, s3, s4, s5, s6, s7]),
+            nonce: [n0, n1, n2, n3, n4, n5, n6, n7],
+            place: u16::from_be_bytes([p0, p1]),
+        }
+    }
+
+    /// 24 characters; the only text that stands for this stamp.
+    pub(crate) fn version(self) -> Version {
+        let text = URL_SAFE_NO_PAD.encode(self.to_raw());
         Version::new(text).unwrap_or_else(|_| unreachable!("24 characters are within the limits"))
     }
 
     /// The stamp that `version` stands for; `None` for a text that no store issued, which equals no record's version.
     pub(crate) fn parse(version: &Version) -> Option<Self> {
-        let mut raw = [0; 18];
+        let mut raw = [0; Self::SIZE];
         // 18 bytes are 24 characters without spare bits, so that no two texts decode alike.
         let decoded = URL_SAFE_NO_PAD.decode_slice(version.as_bytes(), &mut raw).ok()?;
-        if decoded != raw.len() {
-            return None;
-        }
-        let (sequence, rest) = raw.split_first_chunk()?;
-        let (nonce, rest) = rest.split_first_chunk()?;
-        let (place, _) = rest.split_first_chunk()?;
-        Some(Self { sequence: u64::from_be_bytes(*sequence), nonce: *nonce, place: u16::from_be_bytes(*place) })
+        (decoded == raw.len()).then(|| Self::from_raw(&raw))
     }
 }
 

@@ -55,9 +55,9 @@ impl Script {
     }
 }
 
-/// What a script is called with.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Arguments {
+/// A script and what it is called with.
+pub(crate) struct Prepared {
+    pub(crate) script: &'static Script,
     pub(crate) keys: Vec<Bytes>,
     pub(crate) args: Vec<Bytes>,
 }
@@ -126,24 +126,17 @@ impl Client {
     }
 
     /// As [`script`](Self::script), for what goes out for several callers at once; see [`commands_of`](Self::commands_of).
-    pub(crate) async fn script_of<M>(
-        &self,
-        line: Line,
-        script: &Script,
-        repeat: bool,
-        deadline: Instant,
-        mut make: M,
-    ) -> Result<Reply, Failure>
+    pub(crate) async fn script_of<M>(&self, line: Line, repeat: bool, deadline: Instant, mut make: M) -> Result<Reply, Failure>
     where
-        M: FnMut() -> Option<(Arguments, Call)> + Send,
+        M: FnMut() -> Option<(Prepared, Call)> + Send,
     {
         let _ = repeat;
         self.transport.ready(line, deadline).await.map_err(Failure::NotSent)?;
-        let (Arguments { keys, args }, call) = make().ok_or_else(nobody_waits)?;
+        let (Prepared { script, keys, args }, call) = make().ok_or_else(nobody_waits)?;
         match self.one(line, script.batch(false, &keys, &args), repeat, &call).await? {
             Reply::Error { code, .. } if code == "NOSCRIPT" => {
                 call.unmark_sent();
-                let (Arguments { keys, args }, call) = make().ok_or_else(nobody_waits)?;
+                let (Prepared { script, keys, args }, call) = make().ok_or_else(nobody_waits)?;
                 self.one(line, script.batch(true, &keys, &args), repeat, &call).await
             }
             reply => Ok(reply),

@@ -4,6 +4,7 @@ mod blob;
 mod client;
 pub(crate) mod config;
 pub mod host;
+mod location;
 mod native;
 mod transport;
 mod url;
@@ -14,10 +15,11 @@ use self::blob::RedisRelocation;
 use self::client::Client;
 use self::config::RedisConfig;
 use self::host::HostClient;
+use self::location::RedisLocation;
 pub(crate) use self::url::decoded;
 use super::{LocationEngine, RelocationEngine, StoreOptions};
 use crate::ambient;
-use crate::contract::Error;
+use crate::contract::{Error, limits};
 
 /// What carries a store's commands.
 pub(crate) enum Source<'a> {
@@ -29,14 +31,25 @@ pub(crate) enum Source<'a> {
 
 /// A Location Store's engine; no I/O.
 pub(crate) fn location(source: Source<'_>, options: &StoreOptions) -> Result<Arc<dyn LocationEngine>, Error> {
-    let _ = (source, options);
-    Err(Error::internal("being built"))
+    has_prefix(options)?;
+    let client = client(source)?;
+    Ok(Arc::new(RedisLocation::new(client, &options.key_prefix, ambient::system())))
 }
 
 /// A Relocation Store's engine; no I/O.
 pub(crate) fn relocation(source: Source<'_>, options: &StoreOptions) -> Result<Arc<dyn RelocationEngine>, Error> {
+    has_prefix(options)?;
     let client = client(source)?;
     Ok(Arc::new(RedisRelocation::new(client, options.key_prefix.clone(), ambient::system())))
+}
+
+/// A server may be anybody's, so a store never spreads over its whole key space.
+fn has_prefix(options: &StoreOptions) -> Result<(), Error> {
+    if options.key_prefix.as_str().is_empty() {
+        let said = format!("must be 1..={} bytes of UTF-8 for a store on Redis, got 0", limits::MAX_KEY_PREFIX);
+        return Err(Error::argument("keyPrefix", said));
+    }
+    Ok(())
 }
 
 fn client(source: Source<'_>) -> Result<Client, Error> {

@@ -106,8 +106,13 @@ impl Run<'_> {
             (None, None) => self.call(step, &self.vars.clone())?.await?,
         };
         self.judge(step, &result, &self.vars)?;
-        if let Some(name) = step.get("save").and_then(Value::as_str) {
-            self.vars.set(name, result);
+        self.save(step, result)
+    }
+
+    fn save(&mut self, step: &Map<String, Value>, result: Val) -> Result<(), Fault> {
+        if let Some(name) = step.get("save") {
+            let name = self.vars.text(name)?;
+            self.vars.set(&name, result);
         }
         Ok(())
     }
@@ -201,10 +206,7 @@ impl Run<'_> {
         };
         let ended = tokio::time::timeout(within, tries).await;
         ended.unwrap_or_else(|_| Err(format!("not within {} ms; the last result was {}", within.as_millis(), show(&last))))?;
-        if let Some(name) = inner.get("save").and_then(Value::as_str) {
-            self.vars.set(name, last);
-        }
-        Ok(())
+        self.save(inner, last)
     }
 
     async fn together(&mut self, step: &Map<String, Value>, steps: &[Value]) -> Result<(), Fault> {
