@@ -5,9 +5,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
+use tokio::time::{Sleep, Timeout};
 
 use crate::contract::Error;
 
@@ -32,6 +34,18 @@ pub(crate) fn handle() -> &'static Handle {
 pub fn spawn(future: impl Future<Output = ()> + Send + 'static) {
     // A future that drives many operations at once would be held up by tokio's budget for one.
     handle().spawn(tokio::task::unconstrained(future));
+}
+
+/// `future`, ended at `deadline`. It may be polled from any executor.
+pub(crate) fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
+    let _timers = handle().enter();
+    tokio::time::timeout_at(deadline.into(), future)
+}
+
+/// Waits until `instant`. It may be polled from any executor.
+pub(crate) fn sleep_until(instant: Instant) -> Sleep {
+    let _timers = handle().enter();
+    tokio::time::sleep_until(instant.into())
 }
 
 /// Runs `future` on our own runtime; dropping the result cancels it at its next await.

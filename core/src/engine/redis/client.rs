@@ -1,71 +1,50 @@
-//! What the Location and Relocation engines say to Redis with: commands and scripts over a transport, with the rules on
-//! retries and errors kept in one place. (Thin slice: no retries yet.)
+//! What the engines say to Redis with: commands and scripts over a transport, with the rules on repeating in one place.
+//! [`answers`](super::answers) tells what the error replies mean that are left.
 
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::answers::{self, Meaning};
+use super::lane::jittered;
+pub(crate) use super::script::{Prepared, Script};
 use super::transport::{Batch, Command, Failure, Line, Reply, Transport};
 use crate::call::{Call, EngineCounters};
-use crate::contract::{Error, Outcome};
+use crate::contract::{Code, Error, Outcome};
+use crate::{ambient, background};
 
-/// A Lua script that lies beside the code that calls it.
-pub(crate) struct Script {
-    text: &'static str,
-    read_only: bool,
-    sha: OnceLock<Bytes>,
-}
-
-impl Script {
-    /// A script that changes something.
-    pub(crate) const fn writing(text: &'static str) -> Self {
-        Self { text, read_only: false, sha: OnceLock::new() }
-    }
-
-    /// A script that only reads: it goes as EVALSHA_RO where the server knows that.
-    pub(crate) const fn reading(text: &'static str) -> Self {
-        Self { text, read_only: true, sha: OnceLock::new() }
-    }
-
-    fn batch(&self, by_text: bool, keys: &[Bytes], args: &[Bytes]) -> Batch {
-        let (name, script) = match (by_text, self.read_only) {
-            (false, false) => ("EVALSHA", self.sha()),
-            (false, true) => ("EVALSHA_RO", self.sha()),
-            (true, false) => ("EVAL", Bytes::from_static(self.text.as_bytes())),
-            (true, true) => ("EVAL_RO", Bytes::from_static(self.text.as_bytes())),
-        };
-        let mut command: Command = Vec::with_capacity(3 + keys.len() + args.len());
-        command.push(Bytes::from_static(name.as_bytes()));
-        command.push(script);
-        command.push(Bytes::from(keys.len().to_string()));
-        command.extend_from_slice(keys);
-        command.extend_from_slice(args);
-        Batch { commands: vec![command], atomic: false }
-    }
-
-    /// Whether `what` calls this script.
-    #[cfg(test)]
-    pub(super) fn is(&self, what: &[u8]) -> bool {
-        what == self.sha() || what == self.text.as_bytes()
-    }
-
-    fn sha(&self) -> Bytes {
-        self.sha.get_or_init(|| Bytes::from(sha1_smol::Sha1::from(self.text).digest().to_string())).clone()
-    }
-}
-
-/// A script and what it is called with.
-pub(crate) struct Prepared {
-    pub(crate) script: &'static Script,
-    pub(crate) keys: Vec<Bytes>,
-    pub(crate) args: Vec<Bytes>,
-}
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// With less time left than this nothing is tried again.
+const TOO_LATE: Duration = Duration::from_millis(5);
+/// How long the key of [`Client::look`] lives that makes the connection's write.
+const WITNESS_LIFE_MS: &str = "60000";
 
 /// Commands and scripts over one transport. Clones share it.
+///
+/// Everywhere here: an answer that says that nothing was done (LOADING, BUSY, READONLY …) is waited out and the batch is sent
+/// again until the deadline, and then is a [`Failure::NotSent`]. `repeat` says that a batch may also be sent again after its
+/// answer was lost: it reads, or doing it twice is as good as once. Without it that is a [`Failure::Lost`].
 #[derive(Clone)]
 pub(crate) struct Client {
     transport: Arc<dyn Transport>,
+}
+
+/// A script with its arguments, for one attempt.
+struct Ask<'a> {
+    script: &'a Script,
+    keys: Vec<Bytes>,
+    args: Vec<Bytes>,
+}
+
+/// What goes in front of WAIT.
+#[derive(Clone, Copy)]
+enum Acked<'a> {
+    /// The write itself: a call that is made once.
+    ByWrite,
+    /// A write of a key of our own as well: a call that may find its work done, and then writes nothing.
+    ByWitness(&'a Bytes),
 }
 
 impl Client {
@@ -82,15 +61,32 @@ impl Client {
         self.transport.counters()
     }
 
-    /// Sends commands and gives their replies back. Answers that say that nothing was done (LOADING, READONLY, BUSY …) are
-    /// waited out and sent again until `call.deadline`; other server errors are replies. `repeat`: a batch whose answer was
-    /// lost may be sent again (reads), else it is a [`Failure::Lost`].
-    pub(crate) async fn commands(&self, line: Line, batch: Batch, repeat: bool, call: &Call) -> Result<Vec<Reply>, Failure> {
-        let _ = repeat;
-        self.transport.send(line, batch, call).await
+    /// Gives up the connection.
+    pub(crate) fn close(&self) {
+        self.transport.close();
     }
 
-    /// Runs one script: EVALSHA, on NOSCRIPT once EVAL. Otherwise as [`commands`](Self::commands).
+    /// Sends commands and gives their replies back. Of a batch that is neither atomic nor repeatable, and did something in
+    /// part, the replies are given back as they are.
+    pub(crate) async fn commands(&self, line: Line, batch: Batch, repeat: bool, call: &Call) -> Result<Vec<Reply>, Failure> {
+        let batch = Arc::new(batch);
+        let mut rounds = Rounds::new(call.deadline);
+        loop {
+            let (now, judge) = (rounds.call(call), Judge::of(&batch, repeat));
+            let result = self.transport.send(line, Arc::clone(&batch), &now).await;
+            match rounds.judge(result, judge, repeat, call).await? {
+                Some(replies) => return Ok(replies),
+                None => continue,
+            }
+        }
+    }
+
+    /// Runs one script: EVALSHA, and on NOSCRIPT the text, which one of all callers sends. Errors are in the words of a command
+    /// outside a script, from every version of the server.
+    ///
+    /// Where replicas must acknowledge, a writing script goes on [`Line::Acked`] whatever `line` says, with WAIT behind it;
+    /// too few are a [`Failure::Lost`]. A call that is repeated and may find its work done needs
+    /// [`script_again`](Self::script_again).
     pub(crate) async fn script(
         &self,
         line: Line,
@@ -100,10 +96,38 @@ impl Client {
         repeat: bool,
         call: &Call,
     ) -> Result<Reply, Failure> {
-        match self.one(line, script.batch(false, keys, args), repeat, call).await? {
-            Reply::Error { code, .. } if code == "NOSCRIPT" => self.one(line, script.batch(true, keys, args), repeat, call).await,
-            reply => Ok(reply),
-        }
+        let make = || Some((Ask { script, keys: keys.to_vec(), args: args.to_vec() }, call.clone()));
+        self.run(line, repeat, Acked::ByWrite, call.deadline, false, make).await
+    }
+
+    /// As [`script`](Self::script) with `repeat`, for a writing script that may find its work done and then write nothing.
+    /// `witness` is a key in the slot of `keys`, for nothing else, to be written in front of WAIT.
+    pub(crate) async fn script_again(
+        &self,
+        line: Line,
+        script: &Script,
+        keys: &[Bytes],
+        args: &[Bytes],
+        witness: &Bytes,
+        call: &Call,
+    ) -> Result<Reply, Failure> {
+        let make = || Some((Ask { script, keys: keys.to_vec(), args: args.to_vec() }, call.clone()));
+        self.run(line, true, Acked::ByWitness(witness), call.deadline, false, make).await
+    }
+
+    /// Looks whether a commit was made whose answer was lost: reads by `commands`. Where replicas must acknowledge, what it
+    /// shows has been acknowledged (else `Lost`): it is followed by a write of `witness` (a key in the slot of what is looked
+    /// at, for nothing else; it expires in a minute) and WAIT, all on the one connection.
+    ///
+    /// WAIT waits for what its own connection wrote last. Since Redis 7.2 only a write that is replicated counts, which a DEL
+    /// of nothing is not; and on a connection that wrote nothing it answers at once.
+    pub(crate) async fn look(&self, commands: Vec<Command>, witness: &Bytes, call: &Call) -> Result<Vec<Reply>, Failure> {
+        let count = commands.len();
+        let mut batch = Batch { commands, atomic: false };
+        let line = self.acknowledge(Line::Small, &mut batch, Acked::ByWitness(witness), call.deadline);
+        let mut replies = self.commands(line, batch, true, call).await?;
+        self.acknowledged(replies.split_off(count.min(replies.len())))?;
+        Ok(replies)
     }
 
     /// As [`commands`](Self::commands), for what goes out for several callers at once. Before every attempt, once the line is
@@ -119,10 +143,16 @@ impl Client {
     where
         M: FnMut() -> Option<(Batch, Call)> + Send,
     {
-        let _ = repeat;
-        self.transport.ready(line, deadline).await.map_err(Failure::NotSent)?;
-        let (batch, call) = make().ok_or_else(nobody_waits)?;
-        self.transport.send(line, batch, &call).await
+        let mut rounds = Rounds::new(deadline);
+        loop {
+            self.transport.ready(line, deadline).await.map_err(|error| rounds.failure(error))?;
+            let (batch, call) = make().ok_or_else(|| rounds.failure(nobody_waits()))?;
+            let (now, judge) = (rounds.call(&call), Judge::of(&batch, repeat));
+            let result = self.transport.send(line, Arc::new(batch), &now).await;
+            if let Some(replies) = rounds.judge(result, judge, repeat, &call).await? {
+                return Ok(replies);
+            }
+        }
     }
 
     /// As [`script`](Self::script), for what goes out for several callers at once; see [`commands_of`](Self::commands_of).
@@ -130,25 +160,208 @@ impl Client {
     where
         M: FnMut() -> Option<(Prepared, Call)> + Send,
     {
-        let _ = repeat;
-        self.transport.ready(line, deadline).await.map_err(Failure::NotSent)?;
-        let (Prepared { script, keys, args }, call) = make().ok_or_else(nobody_waits)?;
-        match self.one(line, script.batch(false, &keys, &args), repeat, &call).await? {
-            Reply::Error { code, .. } if code == "NOSCRIPT" => {
-                call.unmark_sent();
-                let (Prepared { script, keys, args }, call) = make().ok_or_else(nobody_waits)?;
-                self.one(line, script.batch(true, &keys, &args), repeat, &call).await
+        let make = || make().map(|(Prepared { script, keys, args }, call)| (Ask { script, keys, args }, call));
+        self.run(line, repeat, Acked::ByWrite, deadline, true, make).await
+    }
+
+    async fn run<'a, M>(
+        &self,
+        line: Line,
+        repeat: bool,
+        acked: Acked<'_>,
+        deadline: Instant,
+        joint: bool,
+        mut make: M,
+    ) -> Result<Reply, Failure>
+    where
+        M: FnMut() -> Option<(Ask<'a>, Call)> + Send,
+    {
+        let scripts = self.transport.scripts();
+        let mut rounds = Rounds::new(deadline);
+        // Held while the text is under way; the others wait for it.
+        let mut sending = None;
+        loop {
+            if joint {
+                self.transport.ready(line, deadline).await.map_err(|error| rounds.failure(error))?;
             }
-            reply => Ok(reply),
+            let (Ask { script, keys, args }, call) = make().ok_or_else(|| rounds.failure(nobody_waits()))?;
+            let load = scripts.load(script);
+            let by_text = sending.as_ref().is_some_and(|(of, _)| Arc::ptr_eq(of, &load));
+            if !by_text {
+                sending = None;
+            }
+            let sent_before = load.count();
+            let read_only_calls = scripts.read_only_calls();
+            let mut batch = Batch { commands: vec![script.command(by_text, read_only_calls, &keys, &args)], atomic: false };
+            let line = if script.is_read_only() { line } else { self.acknowledge(line, &mut batch, acked, deadline) };
+            let now = rounds.call(&call);
+            let result = self.transport.send(line, Arc::new(batch), &now).await;
+            let Some(mut replies) = rounds.judge(result, Judge::First, repeat, &call).await? else { continue };
+            let acks = replies.split_off(1.min(replies.len()));
+            let reply = replies.pop().ok_or_else(|| Failure::Lost(Error::internal("a command without a reply")))?;
+            match answers::meaning(&reply) {
+                Some(Meaning::NoScript) => {
+                    rounds.nothing_done(&call);
+                    let sender = background::timeout_at(deadline, Arc::clone(&load.sender).lock_owned()).await;
+                    let sender = sender.map_err(|_| rounds.failure(timeout()))?;
+                    // Somebody may have sent the text since: then by hash again.
+                    sending = (load.count() == sent_before).then_some((load, sender));
+                }
+                Some(Meaning::UnknownCommand(_)) if script.is_read_only() && read_only_calls => {
+                    scripts.set_read_only_calls(false);
+                }
+                meaning => {
+                    if by_text {
+                        load.sent();
+                    }
+                    if meaning.is_none() && !script.is_read_only() {
+                        self.acknowledged(acks)?;
+                    }
+                    return Ok(answers::plain(reply, script.text()));
+                }
+            }
         }
     }
 
-    async fn one(&self, line: Line, batch: Batch, repeat: bool, call: &Call) -> Result<Reply, Failure> {
-        let mut replies = self.commands(line, batch, repeat, call).await?;
-        replies.pop().ok_or_else(|| Failure::Lost(Error::internal("a command without a reply")))
+    /// Puts WAIT behind what `batch` writes, where replicas must acknowledge.
+    fn acknowledge(&self, line: Line, batch: &mut Batch, acked: Acked<'_>, deadline: Instant) -> Line {
+        let wanted = self.transport.min_acked_replicas();
+        if wanted == 0 {
+            return line;
+        }
+        let word = Bytes::from_static;
+        if let Acked::ByWitness(key) = acked {
+            let life = word(WITNESS_LIFE_MS.as_bytes());
+            batch.commands.push(vec![word(b"SET"), key.clone(), Bytes::new(), word(b"PX"), life]);
+        }
+        // Its own end comes a little before ours, so that it can say how many there were.
+        let left = (deadline.saturating_duration_since(ambient::monotonic()) * 9 / 10).as_millis().max(1);
+        batch.commands.push(vec![word(b"WAIT"), wanted.to_string().into(), left.to_string().into()]);
+        Line::Acked
+    }
+
+    /// Checks the replies to what [`acknowledge`](Self::acknowledge) added.
+    fn acknowledged(&self, replies: Vec<Reply>) -> Result<(), Failure> {
+        let wanted = self.transport.min_acked_replicas();
+        if wanted == 0 {
+            return Ok(());
+        }
+        let unknown = |error: Error| Failure::Lost(error.with_outcome(Outcome::Unknown));
+        if let Some(error) = replies.iter().find_map(answers::error_of) {
+            return Err(unknown(error));
+        }
+        match replies.last() {
+            Some(Reply::Int(count)) if *count >= i64::from(wanted) => Ok(()),
+            Some(Reply::Int(count)) => {
+                let said = format!("{} of {wanted} replicas acknowledged the commit", (*count).max(0));
+                Err(unknown(Error::new(Code::Unavailable, Outcome::Unknown, said)))
+            }
+            _ => Err(unknown(Error::internal("WAIT was answered with something else than a number"))),
+        }
     }
 }
 
-fn nobody_waits() -> Failure {
-    Failure::NotSent(Error::cancelled(Outcome::NotApplied))
+/// When a batch counts as one that did nothing.
+#[derive(Clone, Copy)]
+enum Judge {
+    /// When its first command did nothing: the others belong to it.
+    First,
+    /// When any command did nothing.
+    Any,
+    /// When all commands did nothing.
+    All,
+}
+
+impl Judge {
+    fn of(batch: &Batch, repeat: bool) -> Self {
+        if repeat || batch.atomic { Self::Any } else { Self::All }
+    }
+
+    /// What to say if the batch did nothing and it is too late to send it again.
+    fn nothing_done(self, replies: &[Reply]) -> Option<Error> {
+        let later = |reply: &Reply| match answers::meaning(reply) {
+            Some(Meaning::Later(error) | Meaning::Elsewhere(error)) => Some(error),
+            _ => None,
+        };
+        match self {
+            Self::First => replies.first().and_then(later),
+            Self::Any => replies.iter().find_map(later),
+            Self::All => {
+                let first = replies.first().and_then(later)?;
+                replies.iter().all(|reply| later(reply).is_some()).then_some(first)
+            }
+        }
+    }
+}
+
+/// The attempts of one call.
+struct Rounds {
+    deadline: Instant,
+    pause: Duration,
+    /// An attempt's answer was lost: whatever the later ones say, something may have been done.
+    lost: bool,
+}
+
+impl Rounds {
+    fn new(deadline: Instant) -> Self {
+        Self { deadline, pause: FIRST_PAUSE, lost: false }
+    }
+
+    /// The call to make this attempt with: once an answer was lost, the caller's own mark stays for good.
+    fn call(&self, call: &Call) -> Call {
+        if self.lost { Call::reading(call.deadline) } else { call.clone() }
+    }
+
+    fn nothing_done(&self, call: &Call) {
+        if !self.lost {
+            call.unmark_sent();
+        }
+    }
+
+    /// A failure of an attempt that did nothing.
+    fn failure(&self, error: Error) -> Failure {
+        if self.lost { Failure::Lost(error.with_outcome(Outcome::Unknown)) } else { Failure::NotSent(error) }
+    }
+
+    /// The replies of an attempt that is the last one; `None`, after a pause, if there is to be another.
+    async fn judge(
+        &mut self,
+        result: Result<Vec<Reply>, Failure>,
+        judge: Judge,
+        repeat: bool,
+        call: &Call,
+    ) -> Result<Option<Vec<Reply>>, Failure> {
+        let failure = match result {
+            Ok(replies) => match judge.nothing_done(&replies) {
+                None => return Ok(Some(replies)),
+                Some(error) => {
+                    self.nothing_done(call);
+                    self.failure(error)
+                }
+            },
+            Err(Failure::Lost(error)) if repeat && error.code() != Code::Timeout => {
+                self.lost = true;
+                Failure::Lost(error)
+            }
+            Err(Failure::NotSent(error)) => return Err(self.failure(error)),
+            Err(lost) => return Err(lost),
+        };
+        let left = self.deadline.saturating_duration_since(ambient::monotonic());
+        if left < TOO_LATE {
+            return Err(failure);
+        }
+        // A short deadline gets its tries too.
+        let pause = jittered(self.pause).min(left / 2);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        background::sleep_until(ambient::monotonic() + pause).await;
+        Ok(None)
+    }
+}
+
+fn nobody_waits() -> Error {
+    Error::cancelled(Outcome::NotApplied)
+}
+
+fn timeout() -> Error {
+    Error::new(Code::Timeout, Outcome::NotApplied, "not sent until the deadline")
 }

@@ -1,11 +1,20 @@
 //! The engine on Redis (spec: redis.md).
 
+mod answers;
 mod blob;
 mod client;
 pub(crate) mod config;
+mod dial;
+mod handshake;
 pub mod host;
+mod lane;
+mod link;
 mod location;
 mod native;
+mod resp;
+mod script;
+mod sharing;
+mod tls;
 mod transport;
 mod url;
 
@@ -54,7 +63,10 @@ fn has_prefix(options: &StoreOptions) -> Result<(), Error> {
 
 fn client(source: Source<'_>) -> Result<Client, Error> {
     match source {
-        Source::Native(config) => Ok(Client::new(Arc::new(native::Native::new(config.clone())))),
-        Source::Host(_) => Err(Error::internal("being built")),
+        Source::Native(config) => {
+            config.validate()?;
+            Ok(Client::new(Arc::new(sharing::Lease::take(config))))
+        }
+        Source::Host(client) => Ok(Client::new(Arc::new(host::Hosted::new(Arc::clone(client))))),
     }
 }

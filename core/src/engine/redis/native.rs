@@ -1,131 +1,209 @@
-//! Connections of our own, through redis-rs. (Thin slice: one connection per line, made anew when it breaks.)
+//! Connections of our own to one server, shared by every store of an equal configuration.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Value};
-use tokio::sync::Mutex;
 
+use super::answers::{self, Meaning};
 use super::config::{Address, RedisConfig, Server};
-use super::transport::{Batch, Failure, Line, Reply, Transport};
-use crate::background;
+use super::dial::{DialError, dial};
+use super::handshake::{Greeting, greet};
+use super::lane::{Connector, Lane, jittered};
+use super::link::Link;
+use super::transport::{Batch, Failure, Line, Reply, Scripts, Transport};
 use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome};
+use crate::{ambient, background};
 
+/// Between two attempts to send what a connection bounced.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How long the look at the server's eviction policy may take.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// A connection for each line, made when it is needed. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Native(Arc<Inner>);
+pub(super) struct Native(Arc<Lines>);
 
-struct Inner {
+struct Lines {
+    lanes: [Arc<Lane<ToServer>>; 3],
+    /// Keeps the lanes' way to the server alive.
+    to: Arc<ToServer>,
+}
+
+/// The way to the server, which all lines share.
+struct ToServer {
     config: RedisConfig,
-    lines: Mutex<HashMap<Line, MultiplexedConnection>>,
-    counters: EngineCounters,
+    counters: Arc<EngineCounters>,
+    hello: AtomicU8,
+    scripts: Scripts,
+    policy_seen: AtomicBool,
+}
+
+/// What is known of a server that may hang up on HELLO.
+mod hello {
+    pub(super) const ASK: u8 = 0;
+    /// The connection ended at the greeting: the next one is greeted without HELLO, which tells.
+    pub(super) const DOUBTFUL: u8 = 1;
+    pub(super) const HANGS_UP: u8 = 2;
 }
 
 impl Native {
-    pub(crate) fn new(config: RedisConfig) -> Self {
-        Self(Arc::new(Inner { config, lines: Mutex::default(), counters: EngineCounters::default() }))
+    pub(super) fn new(config: RedisConfig) -> Self {
+        let to = Arc::new(ToServer {
+            config,
+            counters: Arc::default(),
+            hello: AtomicU8::new(hello::ASK),
+            scripts: Scripts::default(),
+            policy_seen: AtomicBool::new(false),
+        });
+        let lane = || Lane::new(Arc::downgrade(&to));
+        Self(Arc::new(Lines { lanes: [lane(), lane(), lane()], to }))
     }
 
-    async fn connection(&self, line: Line) -> Result<MultiplexedConnection, Error> {
-        let mut lines = self.0.lines.lock().await;
-        if let Some(connection) = lines.get(&line) {
-            return Ok(connection.clone());
+    fn lane(&self, line: Line) -> &Arc<Lane<ToServer>> {
+        &self.0.lanes[match line {
+            Line::Small => 0,
+            Line::Acked => 1,
+            Line::Blobs => 2,
+        }]
+    }
+
+    async fn carry(&self, line: Line, batch: Arc<Batch>, call: &Call) -> Result<Vec<Reply>, Failure> {
+        let mut pause = PAUSE;
+        loop {
+            let link = self.lane(line).link(call.deadline).await.map_err(Failure::NotSent)?;
+            match link.send(Arc::clone(&batch), call).await {
+                Ok(replies) => {
+                    if replies.iter().any(|reply| matches!(answers::meaning(reply), Some(Meaning::Elsewhere(_)))) {
+                        tracing::debug!("the server is no primary any more; the next batch connects anew");
+                        self.lane(line).replace(&link);
+                    }
+                    return Ok(replies);
+                }
+                Err(Failure::NotSent(error)) => {
+                    let again = ambient::monotonic() + jittered(pause);
+                    if again >= call.deadline {
+                        return Err(Failure::NotSent(error));
+                    }
+                    // A connection that was replaced bounces what it had not sent; one that ends at once must not be stormed.
+                    if link.end().is_some() {
+                        background::sleep_until(again).await;
+                        pause = (pause * 2).min(Duration::from_secs(1));
+                    }
+                }
+                lost => return lost,
+            }
         }
-        let Server::Single(Address::Tcp(host, port)) = &self.0.config.server else {
-            return Err(Error::internal("being built"));
-        };
-        let client = redis::Client::open((host.as_str(), *port)).map_err(unavailable)?;
-        let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
-        let connection = client.get_multiplexed_async_connection_with_config(&config).await.map_err(unavailable)?;
-        lines.insert(line, connection.clone());
-        Ok(connection)
     }
 }
 
 impl Transport for Native {
-    fn ready(&self, line: Line, _deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
-        let native = self.clone();
-        let task = background::spawn_scoped(async move { native.connection(line).await.map(|_| ()) });
-        task.boxed()
+    fn ready(&self, line: Line, deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
+        let lane = Arc::clone(self.lane(line));
+        async move { lane.link(deadline).await.map(|_| ()) }.boxed()
     }
 
-    fn send(&self, line: Line, batch: Batch, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
-        let native = self.clone();
-        let call = call.clone();
-        let work = async move {
-            let mut connection = native.connection(line).await.map_err(Failure::NotSent)?;
-            let mut pipeline = redis::pipe();
-            if batch.atomic {
-                pipeline.atomic();
-            }
-            let count = batch.commands.len();
-            for command in &batch.commands {
-                let mut built = redis::Cmd::new();
-                for arg in command {
-                    built.arg(&arg[..]);
-                }
-                pipeline.add_command(built);
-            }
-            call.mark_sent();
-            native.0.counters.commands_sent.fetch_add(count as u64, Ordering::Relaxed);
-            let (offset, expected) = if batch.atomic { (count + 1, 1) } else { (0, count) };
-            let answer = connection.send_packed_commands(&pipeline, offset, expected).await;
-            match answer {
-                Ok(mut values) => {
-                    if batch.atomic {
-                        match values.pop() {
-                            Some(Value::Array(inner)) => values = inner,
-                            other => return Err(Failure::Lost(Error::internal(format!("EXEC answered {other:?}")))),
-                        }
-                    }
-                    Ok(values.into_iter().map(reply).collect())
-                }
-                Err(error) => {
-                    native.0.lines.lock().await.remove(&line);
-                    Err(Failure::Lost(unavailable(error)))
-                }
-            }
-        };
-        let task = background::handle().spawn(work);
-        async move { task.await.unwrap_or_else(|error| Err(Failure::Lost(Error::internal(error.to_string())))) }.boxed()
+    fn send(&self, line: Line, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
+        let (native, call) = (self.clone(), call.clone());
+        async move { native.carry(line, batch, &call).await }.boxed()
     }
 
     fn transactions(&self) -> bool {
         true
     }
 
-    fn reconnect(&self, line: Line) {
-        let native = self.clone();
-        background::handle().spawn(async move { native.0.lines.lock().await.remove(&line) });
+    fn scripts(&self) -> &Scripts {
+        &self.0.to.scripts
+    }
+
+    fn min_acked_replicas(&self) -> u32 {
+        self.0.to.config.min_acked_replicas
     }
 
     fn counters(&self) -> &EngineCounters {
-        &self.0.counters
+        &self.0.to.counters
+    }
+
+    fn close(&self) {
+        self.0.lanes.iter().for_each(|lane| lane.close());
     }
 }
 
-fn unavailable(error: redis::RedisError) -> Error {
-    Error::new(Code::Unavailable, Outcome::Unknown, error.to_string())
+impl Connector for ToServer {
+    fn connect(self: Arc<Self>, deadline: Instant) -> BoxFuture<'static, Result<Arc<Link>, DialError>> {
+        async move {
+            let bound = self.config.connect_timeout_ms.map(|timeout| ambient::monotonic() + Duration::from_millis(timeout));
+            let bound = bound.map_or(deadline, |bound| bound.min(deadline));
+            match background::timeout_at(bound, self.connect_now(bound)).await {
+                Ok(result) => result,
+                Err(_) => Err(DialError::passing("no connection within the time for one attempt".to_owned())),
+            }
+        }
+        .boxed()
+    }
+
+    fn reconnected(&self) {
+        self.counters.reconnects.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
-fn reply(value: Value) -> Reply {
-    match value {
-        Value::Nil => Reply::Nil,
-        Value::Int(number) => Reply::Int(number),
-        Value::BulkString(bytes) => Reply::Bytes(bytes.into()),
-        Value::Okay => Reply::Bytes(Bytes::from_static(b"OK")),
-        Value::SimpleString(text) => Reply::Bytes(text.into()),
-        Value::Array(items) | Value::Set(items) => Reply::Array(items.into_iter().map(reply).collect()),
-        Value::ServerError(error) => {
-            Reply::Error { code: error.code().to_owned(), message: error.details().unwrap_or_default().to_owned() }
+impl ToServer {
+    async fn connect_now(self: Arc<Self>, bound: Instant) -> Result<Arc<Link>, DialError> {
+        let Server::Single(address) = &self.config.server else {
+            let error = Error::new(Code::Unavailable, Outcome::NotApplied, "Sentinel and Cluster are not supported yet");
+            return Err(DialError { error, lasting: true });
+        };
+        let link = Arc::new(Link::new(dial(address, self.config.tls.as_ref()).await?, Arc::clone(&self.counters)));
+        let state = self.hello.load(Ordering::Acquire);
+        let greeted = greet(&link, &self.config, state == hello::ASK, &Call::reading(bound)).await;
+        let Greeting { read_only_scripts } = greeted.inspect_err(|failed| self.ungreeted(state, failed, &link))?;
+        match state {
+            hello::DOUBTFUL => self.hello.store(hello::HANGS_UP, Ordering::Release),
+            _ => tracing::debug!(address = %shown(address), "connected"),
         }
-        Value::Boolean(truth) => Reply::Int(truth.into()),
-        other => Reply::Bytes(format!("{other:?}").into()),
+        self.scripts.set_read_only_calls(read_only_scripts.unwrap_or(true));
+        if !self.config.allow_eviction && !self.policy_seen.swap(true, Ordering::AcqRel) {
+            background::handle().spawn(warn_of_eviction(Arc::downgrade(&link)));
+        }
+        Ok(link)
+    }
+
+    fn ungreeted(&self, state: u8, failed: &DialError, link: &Link) {
+        // Only a connection that ended says anything about HELLO.
+        if failed.lasting || link.end().is_none() {
+            return;
+        }
+        let next = if state == hello::ASK { hello::DOUBTFUL } else { hello::ASK };
+        if state != hello::HANGS_UP {
+            self.hello.store(next, Ordering::Release);
+        }
+    }
+}
+
+fn shown(address: &Address) -> String {
+    match address {
+        Address::Tcp(host, port) => format!("{host}:{port}"),
+        Address::Unix(_) => "unix socket".to_owned(),
+    }
+}
+
+/// Warns once if the server may throw records away. Where the user may not run INFO, nobody can know.
+async fn warn_of_eviction(link: Weak<Link>) {
+    let Some(link) = link.upgrade() else { return };
+    let ask = Batch { commands: vec![vec![Bytes::from_static(b"INFO"), Bytes::from_static(b"memory")]], atomic: false };
+    let Ok(replies) = link.send(Arc::new(ask), &Call::reading(ambient::monotonic() + LOOK)).await else { return };
+    let Some(Reply::Bytes(info)) = replies.first() else { return };
+    let info = String::from_utf8_lossy(info);
+    let policy = info.lines().find_map(|line| line.strip_prefix("maxmemory_policy:")).map_or("noeviction", str::trim);
+    if policy != "noeviction" {
+        tracing::warn!(
+            policy,
+            "the server's maxmemory-policy lets it throw records away one by one when its memory is full: set it to noeviction, \
+             or say allow_eviction=true in the URL if that is meant"
+        );
     }
 }

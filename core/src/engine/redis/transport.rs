@@ -1,11 +1,13 @@
 //! The seam between the engine and whatever carries its commands: commands in, replies out, bytes untouched.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 pub(crate) use super::host::{Failure, Reply};
+pub(crate) use super::script::Scripts;
 use crate::call::{Call, EngineCounters};
 use crate::contract::Error;
 
@@ -27,27 +29,37 @@ pub(crate) enum Line {
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
     pub(crate) commands: Vec<Command>,
-    /// Whether they run as one transaction (MULTI … EXEC). Replies are the commands' own either way.
+    /// Whether they run as one transaction (MULTI … EXEC). Replies are the commands' own either way; of a transaction that was
+    /// refused, each command gets the refusal.
     pub(crate) atomic: bool,
 }
 
 /// Sends batches. A batch that fails is [`Failure::NotSent`] only when surely none of its commands reached the server.
 ///
-/// The transport connects when it is first needed, reconnects by itself, and gives up at `call.deadline`. It calls
-/// `call.mark_sent()` before bytes may leave, and sends nothing once the returned future was dropped before that.
+/// The transport connects when it is first needed, reconnects by itself (after READONLY and MASTERDOWN too, with the name
+/// resolved anew), and ends at `call.deadline`, whoever still waits. It calls `call.mark_sent()` before bytes may leave,
+/// `call.unmark_sent()` when they surely did not, and sends nothing once the returned future was dropped before that.
 pub(crate) trait Transport: Send + Sync + 'static {
     /// Waits until `line` is connected (connecting if need be), at most until `deadline`: what goes out for several callers is
     /// made only then, from those who still wait.
     fn ready(&self, line: Line, deadline: Instant) -> BoxFuture<'static, Result<(), Error>>;
 
     /// Sends `batch` on `line`; one reply per command. Server errors are replies.
-    fn send(&self, line: Line, batch: Batch, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>>;
+    fn send(&self, line: Line, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>>;
 
     /// Whether MULTI may be used. If not, a batch is one command, and reads go as read-only scripts.
     fn transactions(&self) -> bool;
 
-    /// Drops the line's connection, so that the next batch resolves the name and connects anew (READONLY, MASTERDOWN).
-    fn reconnect(&self, line: Line);
+    /// What is known of the server's scripts.
+    fn scripts(&self) -> &Scripts;
 
     fn counters(&self) -> &EngineCounters;
+
+    /// How many replicas must acknowledge each commit. A transport that is not ours alone has none: WAIT would block it.
+    fn min_acked_replicas(&self) -> u32 {
+        0
+    }
+
+    /// Gives up what the transport holds; nothing is sent afterwards.
+    fn close(&self) {}
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome};
 use crate::engine::redis::client::Script;
-use crate::engine::redis::transport::{Batch, Failure, Line, Reply, Transport};
+use crate::engine::redis::transport::{Batch, Failure, Line, Reply, Scripts, Transport};
 
 pub(super) type Answered = Result<Vec<Reply>, Failure>;
 type Happens = BoxFuture<'static, Answered>;
@@ -45,11 +45,11 @@ impl Tap {
 }
 
 impl Transport for Tap {
-    fn send(&self, line: Line, batch: Batch, call: &Call) -> BoxFuture<'static, Answered> {
+    fn send(&self, line: Line, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Answered> {
         if !self.transactions {
             assert!(!batch.atomic && batch.commands.len() == 1, "only single commands go through somebody else's client");
         }
-        self.seen.lock().push(batch.clone());
+        self.seen.lock().push((*batch).clone());
         let rule = {
             let mut rules = self.rules.lock();
             let place = rules.iter().position(|(which, _)| which(&batch));
@@ -71,8 +71,8 @@ impl Transport for Tap {
         self.transactions
     }
 
-    fn reconnect(&self, line: Line) {
-        self.inner.reconnect(line);
+    fn scripts(&self) -> &Scripts {
+        self.inner.scripts()
     }
 
     fn counters(&self) -> &EngineCounters {

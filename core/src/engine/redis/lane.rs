@@ -1,0 +1,196 @@
+//! One line of a transport: the connection that takes its work now, and how the next one is made.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared, WeakShared};
+use parking_lot::Mutex;
+
+use super::dial::DialError;
+use super::link::Link;
+use crate::contract::{Code, Error, Outcome};
+use crate::{ambient, background};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How a lane gets a connection.
+pub(super) trait Connector: Send + Sync + 'static {
+    /// Makes one, at most until `deadline`.
+    fn connect(self: Arc<Self>, deadline: Instant) -> BoxFuture<'static, Result<Arc<Link>, DialError>>;
+    /// A connection was lost, or replaced, and another one was made.
+    fn reconnected(&self);
+}
+
+type Attempt = Shared<BoxFuture<'static, Result<Arc<Link>, DialError>>>;
+type WeakAttempt = WeakShared<BoxFuture<'static, Result<Arc<Link>, DialError>>>;
+
+pub(super) struct Lane<C> {
+    connector: Weak<C>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    current: Option<Arc<Link>>,
+    /// Ends when the last caller that waits for it leaves.
+    attempt: Option<WeakAttempt>,
+    failures: u32,
+    failed: Option<(Instant, Error)>,
+    connected_before: bool,
+    closed: bool,
+}
+
+impl<C: Connector> Lane<C> {
+    pub(super) fn new(connector: Weak<C>) -> Arc<Self> {
+        Arc::new(Self { connector, state: Mutex::default() })
+    }
+
+    /// The connection that takes work; made if there is none, again and again until `deadline`.
+    pub(super) async fn link(self: &Arc<Self>, deadline: Instant) -> Result<Arc<Link>, Error> {
+        // The failure after which this caller has paused: it pauses once after each.
+        let mut paused = None;
+        loop {
+            let attempt = match self.next(deadline, paused)? {
+                Next::Link(link) => return Ok(link),
+                Next::Attempt(attempt) => attempt,
+                Next::Pause { until, failure } => {
+                    background::sleep_until(until).await;
+                    paused = Some(failure);
+                    continue;
+                }
+            };
+            match background::timeout_at(deadline, attempt).await {
+                Ok(Ok(link)) => return Ok(link),
+                Ok(Err(DialError { error, lasting: true })) => return Err(error),
+                // `next` knows whether there is time for another attempt.
+                Ok(Err(_)) => {}
+                Err(_) => return Err(Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline")),
+            }
+        }
+    }
+
+    fn next(self: &Arc<Self>, deadline: Instant, paused: Option<Instant>) -> Result<Next, Error> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(Error::closed());
+        }
+        if let Some(link) = &state.current
+            && link.takes_work()
+        {
+            return Ok(Next::Link(Arc::clone(link)));
+        }
+        if let Some(attempt) = state.attempt.as_ref().and_then(WeakShared::upgrade)
+            && attempt.peek().is_none()
+        {
+            return Ok(Next::Attempt(attempt));
+        }
+        let now = ambient::monotonic();
+        if let Some((failure, error)) = &state.failed
+            && paused != Some(*failure)
+        {
+            let until = start_of_next(*failure, state.failures, now, deadline);
+            if until >= deadline {
+                return Err(error.clone());
+            }
+            if until > now {
+                return Ok(Next::Pause { until, failure: *failure });
+            }
+        }
+        let attempt = self.attempt(deadline);
+        state.attempt = attempt.downgrade();
+        Ok(Next::Attempt(attempt))
+    }
+
+    /// One attempt, which all callers share. The first caller's deadline bounds it; who can wait longer starts another.
+    fn attempt(self: &Arc<Self>, deadline: Instant) -> Attempt {
+        let lane = Arc::clone(self);
+        // On our own runtime, whoever polls; dropped with its last caller.
+        let task = background::spawn_scoped(async move {
+            let Some(connector) = lane.connector.upgrade() else { return Ok(Err(closed())) };
+            let result = Arc::clone(&connector).connect(deadline).await;
+            Ok(lane.take(&*connector, result))
+        });
+        let flat = async move { task.await.unwrap_or_else(|error| Err(DialError { error, lasting: false })) };
+        flat.boxed().shared()
+    }
+
+    fn take(&self, connector: &C, result: Result<Arc<Link>, DialError>) -> Result<Arc<Link>, DialError> {
+        let mut state = self.state.lock();
+        match result {
+            Ok(link) => {
+                if state.closed {
+                    link.close("the store was closed");
+                    return Err(closed());
+                }
+                let old = state.current.replace(Arc::clone(&link));
+                let again = std::mem::replace(&mut state.connected_before, true);
+                state.failures = 0;
+                state.failed = None;
+                drop(state);
+                if let Some(old) = old {
+                    old.retire();
+                }
+                if again {
+                    connector.reconnected();
+                }
+                Ok(link)
+            }
+            Err(failed) => {
+                tracing::debug!(error = %failed.error, "a connection could not be made");
+                state.failures = state.failures.saturating_add(1);
+                state.failed = Some((ambient::monotonic(), failed.error.clone()));
+                Err(failed)
+            }
+        }
+    }
+
+    /// Gives `link` no new work: the next caller connects anew.
+    pub(super) fn replace(&self, link: &Arc<Link>) {
+        let mut state = self.state.lock();
+        if state.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, link)) {
+            state.current = None;
+        }
+        drop(state);
+        link.retire();
+    }
+
+    /// Closes the connection and makes none any more.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let current = state.current.take();
+        let attempt = state.attempt.take();
+        drop(state);
+        drop(attempt);
+        if let Some(link) = current {
+            link.close("the store was closed");
+        }
+    }
+}
+
+enum Next {
+    Link(Arc<Link>),
+    Attempt(Attempt),
+    Pause { until: Instant, failure: Instant },
+}
+
+/// When the next attempt after `failures` failures begins: with a growing pause, yet at half of what a caller has left, so that
+/// a short deadline still sees a server that came back; never at once, so that short deadlines cannot storm it.
+fn start_of_next(failed: Instant, failures: u32, now: Instant, deadline: Instant) -> Instant {
+    let pause = FIRST_PAUSE.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX)).min(LONGEST_PAUSE);
+    let patient = failed + jittered(pause);
+    let hasty = (now + deadline.saturating_duration_since(now) / 2).max(failed + FIRST_PAUSE);
+    patient.min(hasty)
+}
+
+/// Between half and all of `pause`.
+pub(super) fn jittered(pause: Duration) -> Duration {
+    let [random] = ambient::random(&*ambient::system());
+    pause / 2 + pause * u32::from(random) / 512
+}
+
+fn closed() -> DialError {
+    DialError { error: Error::closed(), lasting: true }
+}
