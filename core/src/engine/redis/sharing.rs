@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
@@ -61,10 +62,16 @@ impl Drop for Lease {
 
 impl Transport for Lease {
     fn ready(&self, line: Line, deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
+        if self.ended.load(Ordering::Acquire) {
+            return futures_util::future::ready(Err(Error::closed())).boxed();
+        }
         self.native.ready(line, deadline)
     }
 
     fn send(&self, line: Line, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
+        if self.ended.load(Ordering::Acquire) {
+            return futures_util::future::ready(Err(Failure::NotSent(Error::closed()))).boxed();
+        }
         self.native.send(line, batch, call)
     }
 

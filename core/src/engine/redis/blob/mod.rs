@@ -57,6 +57,7 @@ impl Engine for RedisRelocation {
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
+        self.0.wire.close();
         std::future::ready(()).boxed()
     }
 

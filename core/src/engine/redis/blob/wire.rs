@@ -68,6 +68,10 @@ impl Wire {
         Self { client }
     }
 
+    pub(super) fn close(&self) {
+        self.client.close();
+    }
+
     pub(super) fn counters(&self) -> &EngineCounters {
         self.client.counters()
     }

@@ -71,6 +71,7 @@ impl Inner {
     fn stop(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.reaper.stop();
+        self.client.close();
     }
 
     /// What carries commands, as long as the store is open.
