@@ -227,7 +227,12 @@ impl<'a> Driver<'a> {
         let now = self.scans.check_first(&self.records, prefix, limit, answer)?;
         let name = self.scans.started.get(before).map_or("a scan of one page", |snapshot| &snapshot.name);
         self.log.push(format!("{name}: {prefix:?}, limit {limit}, at {now:?}"));
-        self.passed(now)
+        self.passed(now)?;
+        let Some(oldest) = self.scans.doubtful() else { return Ok(()) };
+        let request = ScanRequest::new(&oldest.prefix, 1).after(oldest.cursors[0].0.clone());
+        let answer = self.locations[client].scan(request).await?;
+        self.log.push(format!("{}: cursor 0, limit 1, whether it is there", oldest.name));
+        oldest.check_next(0, 1, answer)?.map_or(Ok(()), |now| self.passed(now))
     }
 
     async fn next_page(&mut self, client: usize) -> Result<(), Mismatch> {

@@ -16,6 +16,8 @@ enum Life {
     Finished,
     /// Too many were started after it: its pages must not come.
     Dropped,
+    /// A scan of one page was the 65th start, if it took a snapshot at all: it may have gone, or not.
+    Doubtful,
 }
 
 /// One scan.
@@ -60,20 +62,27 @@ impl Scans {
         let mut snapshot = Snapshot { name, prefix, items, life, cursors: Vec::new(), followers: HashMap::new() };
         let more = snapshot.check_page(0, limit, &page)?;
         if more {
-            self.make_room();
+            self.make_room(Life::Dropped);
             snapshot.cursors.extend(page.next_cursor.map(|cursor| (cursor, page.items.len())));
             self.started.push(snapshot);
+        } else {
+            self.make_room(Life::Doubtful);
         }
         Ok(now)
     }
 
+    /// The scan that has to be asked whether it is still there, before the next start.
+    pub(crate) fn doubtful(&mut self) -> Option<&mut Snapshot> {
+        self.started.iter_mut().find(|snapshot| snapshot.life == Life::Doubtful)
+    }
+
     /// The 65th start drops the oldest.
-    fn make_room(&mut self) {
+    fn make_room(&mut self, becomes: Life) {
         let mut unfinished = self.started.iter_mut().filter(|snapshot| snapshot.life == Life::Unfinished);
         if let Some(oldest) = unfinished.next()
             && unfinished.count() + 1 >= limits::MAX_SNAPSHOTS
         {
-            oldest.life = Life::Dropped;
+            oldest.life = becomes;
         }
         // Old dead ones say nothing new.
         if self.started.len() > 3 * limits::MAX_SNAPSHOTS
@@ -91,12 +100,20 @@ impl Snapshot {
             ScanResult::Expired if self.life == Life::Unfinished => {
                 return Err(Mismatch::new("a live snapshot is expired", [&self.name]));
             }
-            ScanResult::Expired => return Ok(None),
+            ScanResult::Expired => {
+                if self.life == Life::Doubtful {
+                    self.life = Life::Dropped;
+                }
+                return Ok(None);
+            }
             ScanResult::Page(_) if self.life == Life::Dropped => {
                 return Err(Mismatch::new("a snapshot is there that 64 younger ones ended", [&self.name]));
             }
             ScanResult::Page(page) => page,
         };
+        if self.life == Life::Doubtful {
+            self.life = Life::Unfinished;
+        }
         let (_, from) = self.cursors[which];
         let more = self.check_page(from, limit, &page)?;
         let follower = self.followers.entry((which, limit)).or_insert_with(|| page.next_cursor.clone());
