@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::expiry;
 use super::record::Due;
@@ -24,15 +26,17 @@ const REAP_AT_ONCE: usize = 256;
 const UPKEEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Core<S: Storage> {
-    pub(super) storage: Arc<S>,
-    pub(super) snapshots: Mutex<Snapshots<S::View>>,
+    pub(super) storage: S,
     kept_up: AtomicBool,
 }
 
 impl<S: Storage> Core<S> {
     pub(super) fn new(storage: S) -> Arc<Self> {
-        let snapshots = Mutex::new(Snapshots::new(storage.snapshot_limits()));
-        Arc::new(Self { storage: Arc::new(storage), snapshots, kept_up: AtomicBool::new(false) })
+        Arc::new(Self { storage, kept_up: AtomicBool::new(false) })
+    }
+
+    pub(super) fn snapshots(&self) -> MutexGuard<'_, Snapshots<S::View>> {
+        self.storage.snapshots().lock()
     }
 
     /// There is something that will be over one day: an expiry, or a snapshot. The upkeep runs as long as that is so.
@@ -46,7 +50,7 @@ impl<S: Storage> Core<S> {
     pub(super) async fn upkeep(self: &Arc<Self>) -> Result<(), Error> {
         loop {
             let (due, now) = self.observe(|view, now| Ok((expiry::due(view, now, REAP_AT_ONCE)?, now))).await?;
-            self.snapshots.lock().drop_overdue(now);
+            self.snapshots().drop_overdue(now);
             let more = due.len() == REAP_AT_ONCE;
             if !due.is_empty() {
                 self.reap(due).await?;
@@ -61,7 +65,7 @@ impl<S: Storage> Core<S> {
     async fn reap(self: &Arc<Self>, due: Vec<Due>) -> Result<(), Error> {
         let core = Arc::clone(self);
         let call = Call::writing(ambient::monotonic() + UPKEEP_TIMEOUT);
-        self.storage.commit(call, move |draft, now| expiry::reap(draft, &due, now, &mut *core.snapshots.lock())).await
+        self.storage.commit(call, move |draft, now| expiry::reap(draft, &due, now, &mut *core.snapshots())).await
     }
 
     async fn nothing_to_come(&self) -> bool {
@@ -74,7 +78,7 @@ impl<S: Storage> Core<S> {
             Ok(any)
         };
         let any = self.observe(soonest).await;
-        matches!(any, Ok(false)) && self.snapshots.lock().is_empty()
+        matches!(any, Ok(false)) && self.snapshots().is_empty()
     }
 
     fn observe<R, F>(&self, look: F) -> impl Future<Output = Result<R, Error>> + Send
@@ -115,7 +119,16 @@ impl<S: Storage> Held<S> {
         self.0.lock().clone().ok_or_else(Error::closed)
     }
 
-    pub(super) fn release(&self) -> Option<Arc<Core<S>>> {
-        self.0.lock().take()
+    /// Gives the engine up; the future is done when it is closed, if this was its last store.
+    pub(super) fn release(&self) -> BoxFuture<'static, ()> {
+        let core = self.0.lock().take();
+        core.and_then(|core| core.storage.release()).unwrap_or_else(|| ready(()).boxed())
+    }
+}
+
+impl<S: Storage> Drop for Held<S> {
+    fn drop(&mut self) {
+        // A storage closes by itself; nobody waits for it here.
+        drop(self.release());
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn reap(draft: &mut dyn Draft, due: &[Due], now: StoreTime, kept: &mu
                     relocation::remove(draft, &due.key, &manifest, kept);
                 }
             }
-            Table::Segments | Table::Due => {}
+            Table::Contents | Table::Due => {}
         }
     }
     Ok(())

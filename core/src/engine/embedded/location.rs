@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 
 use super::core::{Core, Held};
 use super::expiry::reschedule;
@@ -43,8 +43,7 @@ impl<S: Storage> Engine for Location<S> {
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
-        drop(self.held.release());
-        ready(()).boxed()
+        self.held.release()
     }
 }
 
@@ -64,7 +63,7 @@ impl<S: Storage> LocationEngine for Location<S> {
             let nonce = ambient::random(core.storage.ambient());
             let change = {
                 let core = Arc::clone(&core);
-                move |draft: &mut dyn Draft, now| write(draft, &scope, &request, now, nonce, &mut *core.snapshots.lock())
+                move |draft: &mut dyn Draft, now| write(draft, &scope, &request, now, nonce, &mut *core.snapshots())
             };
             let result = core.storage.commit(call, change).await?;
             if expiring {
@@ -84,7 +83,7 @@ impl<S: Storage> LocationEngine for Location<S> {
                 let core = Arc::clone(&core);
                 move |view: &S::View, now| match &request.cursor {
                     None => first_page(&core, view, &scope, &request, now),
-                    Some(cursor) => later_page(&core, &scope, &request, cursor, now),
+                    Some(cursor) => later_page(&core, view, &scope, &request, cursor, now),
                 }
             };
             core.storage.observe(call, look).await
@@ -160,6 +159,7 @@ fn put(draft: &mut dyn Draft, key: &[u8], old: Option<&Record>, new: &Record, ke
         kept.replaced(old.stamp.sequence, key.len() + old.bytes.len());
     }
     reschedule(draft, old.and_then(|old| Due::of_record(key, old)), Due::of_record(key, new));
+    draft.weigh(weight(key, new) - old.map_or(0, |old| weight(key, old)));
     draft.set(Table::Records, key, new.encode());
 }
 
@@ -167,7 +167,14 @@ fn put(draft: &mut dyn Draft, key: &[u8], old: Option<&Record>, new: &Record, ke
 pub(super) fn remove(draft: &mut dyn Draft, key: &[u8], old: &Record, kept: &mut dyn Kept) {
     kept.replaced(old.stamp.sequence, key.len() + old.bytes.len());
     reschedule(draft, Due::of_record(key, old), None);
+    draft.weigh(-weight(key, old));
     draft.remove(Table::Records, key);
+}
+
+/// What a record takes, with its entry in the due table.
+fn weight(key: &[u8], record: &Record) -> i64 {
+    let due = if record.expires_at.is_some() { key.len() + 64 } else { 0 };
+    i64::try_from(key.len() + record.bytes.len() + 64 + due).unwrap_or(i64::MAX)
 }
 
 fn first_page<S: Storage>(
@@ -180,9 +187,9 @@ fn first_page<S: Storage>(
     let id = ambient::random(core.storage.ambient());
     let sequence = view.sequence();
     // Counted from the start, so that nothing which is replaced while the page is read escapes.
-    core.snapshots.lock().start(id, scope.clone(), sequence, now, S::for_scan(view));
+    core.snapshots().start(id, scope.clone(), sequence, now, S::for_scan(view));
     let page = read_page(view, scope, request, None, now, now);
-    let mut snapshots = core.snapshots.lock();
+    let mut snapshots = core.snapshots();
     let Some(last) = page.as_ref().ok().and_then(|page| page.more.then(|| page.last()).flatten()) else {
         snapshots.forget(&id);
         return page.map(|page| page.result(now, None));
@@ -191,33 +198,34 @@ fn first_page<S: Storage>(
     drop(snapshots);
     core.keep_up();
     let position = Position { snapshot: id, sequence, last };
-    let cursor = position.cursor(&store(core, scope), &request.prefix);
+    let cursor = position.cursor(&store::<S>(view, scope), &request.prefix);
     page.map(|page| page.result(now, Some(cursor)))
 }
 
 fn later_page<S: Storage>(
     core: &Arc<Core<S>>,
+    view: &S::View,
     scope: &Scope,
     request: &ScanRequest,
     cursor: &Cursor,
     now: StoreTime,
 ) -> Result<ScanResult, Error> {
-    let store = store(core, scope);
+    let store = store::<S>(view, scope);
     let Some(position) = Position::parse(cursor, &store, &request.prefix) else { return Ok(ScanResult::Expired) };
-    let found = core.snapshots.lock().find(&position.snapshot, scope, position.sequence, now);
+    let found = core.snapshots().find(&position.snapshot, scope, position.sequence, now);
     let Some(found) = found else { return Ok(ScanResult::Expired) };
     let page = read_page(&found.view, scope, request, Some(&position.last), found.start, now)?;
     let next = if page.more { page.last() } else { None };
     if next.is_none() {
-        core.snapshots.lock().finish(&position.snapshot);
+        core.snapshots().finish(&position.snapshot);
     }
     let cursor = next.map(|last| Position { last, ..position }.cursor(&store, &request.prefix));
     Ok(page.result(now, cursor))
 }
 
 /// What a cursor is bound to: these data and this store's part of them.
-fn store<S: Storage>(core: &Core<S>, scope: &Scope) -> Vec<u8> {
-    [&core.storage.identity()[..], scope.as_bytes()].concat()
+fn store<S: Storage>(view: &S::View, scope: &Scope) -> Vec<u8> {
+    [&S::identity(view)[..], scope.as_bytes()].concat()
 }
 
 struct Page {

@@ -10,7 +10,9 @@ use imbl::OrdMap;
 use parking_lot::Mutex;
 
 use super::core::Core;
-use super::snapshots::Limits;
+use super::file::blobs::{Blobs, Upload};
+use super::record::UploadId;
+use super::snapshots::{Limits, Snapshots};
 use super::storage::{Clock, Draft, Storage, Table, View, Visit};
 use crate::ambient::{self, Ambient};
 use crate::call::Call;
@@ -38,8 +40,8 @@ pub(super) fn open(name: Option<&str>) -> Arc<Core<Memory>> {
 #[derive(Debug)]
 pub(super) struct Memory {
     ambient: Arc<dyn Ambient>,
-    identity: [u8; 16],
     state: Mutex<State>,
+    snapshots: Mutex<Snapshots<Arc<Tables>>>,
 }
 
 #[derive(Debug)]
@@ -50,15 +52,18 @@ struct State {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
+    identity: [u8; 16],
     maps: [OrdMap<Arc<[u8]>, Bytes>; Table::ALL.len()],
     sequence: u64,
 }
 
 impl Memory {
     pub(super) fn new(ambient: Arc<dyn Ambient>) -> Self {
-        let identity = ambient::random(&*ambient);
-        let state = State { tables: Arc::default(), clock: Clock::new(StoreTime::from_unix_ms(0)) };
-        Self { ambient, identity, state: Mutex::new(state) }
+        let tables = Tables { identity: ambient::random(&*ambient), ..Tables::default() };
+        let state = Mutex::new(State { tables: Arc::new(tables), clock: Clock::new(StoreTime::from_unix_ms(0)) });
+        // A snapshot holds the records alone (see `for_scan`).
+        let snapshots = Snapshots::new(Limits { bytes: SNAPSHOT_BYTES, keep_contents: false });
+        Self { ambient, state, snapshots: Mutex::new(snapshots) }
     }
 }
 
@@ -73,28 +78,31 @@ impl Memory {
 impl Storage for Memory {
     type View = Arc<Tables>;
     const INLINE: bool = true;
-    const SEGMENT: usize = limits::MAX_BLOB;
+    const LARGEST_IN_TABLE: usize = limits::MAX_BLOB;
 
     fn ambient(&self) -> &dyn Ambient {
         &*self.ambient
     }
 
-    fn identity(&self) -> [u8; 16] {
-        self.identity
+    fn identity(view: &Self::View) -> [u8; 16] {
+        view.identity
     }
 
-    fn snapshot_limits(&self) -> Limits {
-        // A snapshot holds the records alone (see `for_scan`).
-        Limits { bytes: SNAPSHOT_BYTES, keep_blobs: false }
+    fn snapshots(&self) -> &Mutex<Snapshots<Self::View>> {
+        &self.snapshots
     }
 
     fn for_scan(view: &Self::View) -> Self::View {
-        let mut tables = Tables { sequence: view.sequence, ..Tables::default() };
+        let mut tables = Tables { identity: view.identity, sequence: view.sequence, ..Tables::default() };
         tables.maps[Table::Records as usize] = view.maps[Table::Records as usize].clone();
         Arc::new(tables)
     }
 
-    fn observe<R, F>(self: &Arc<Self>, _call: Call, look: F) -> impl Future<Output = Result<R, Error>> + Send
+    fn blobs(&self) -> Option<&Arc<Blobs>> {
+        None
+    }
+
+    fn observe<R, F>(&self, _call: Call, look: F) -> impl Future<Output = Result<R, Error>> + Send
     where
         F: FnOnce(&Self::View, StoreTime) -> Result<R, Error> + Send + 'static,
         R: Send + 'static,
@@ -106,7 +114,7 @@ impl Storage for Memory {
         ready(look(&view, now))
     }
 
-    fn commit<R, F>(self: &Arc<Self>, _call: Call, change: F) -> impl Future<Output = Result<R, Error>> + Send
+    fn commit<R, F>(&self, _call: Call, change: F) -> impl Future<Output = Result<R, Error>> + Send
     where
         F: FnOnce(&mut dyn Draft, StoreTime) -> Result<R, Error> + Send + 'static,
         R: Send + 'static,
@@ -156,4 +164,12 @@ impl Draft for Tables {
         self.sequence += 1;
         self.sequence
     }
+    fn weigh(&mut self, _bytes: i64) {}
+
+    fn adopt(&mut self, upload: Upload) {
+        // Every blob fits into a table here.
+        drop(upload);
+    }
+
+    fn discard(&mut self, _upload: UploadId) {}
 }

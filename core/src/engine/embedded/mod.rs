@@ -2,6 +2,7 @@
 
 mod core;
 mod expiry;
+mod file;
 mod location;
 mod memory;
 mod record;
@@ -18,6 +19,7 @@ use self::location::Location;
 use self::record::Scope;
 use self::relocation::Relocation;
 use super::{LocationEngine, RelocationEngine};
+use crate::ambient;
 use crate::contract::{Error, KeyPrefix};
 
 /// A Location Store in memory: private (`None`) or shared by name in the process.
@@ -32,12 +34,12 @@ pub(crate) fn memory_relocation(name: Option<&str>, prefix: &KeyPrefix) -> Arc<d
 
 /// A Location Store in a folder.
 pub(crate) fn file_location(path: &Path, prefix: &KeyPrefix) -> Result<Arc<dyn LocationEngine>, Error> {
-    let _ = (path, prefix);
-    Err(Error::internal("being built"))
+    let core = file::open(path, ambient::system())?;
+    Ok(Arc::new(Location::new(core, Scope::new(prefix.as_str()))))
 }
 
 /// A Relocation Store in a folder.
 pub(crate) fn file_relocation(path: &Path, prefix: &KeyPrefix) -> Result<Arc<dyn RelocationEngine>, Error> {
-    let _ = (path, prefix);
-    Err(Error::internal("being built"))
+    let core = file::open(path, ambient::system())?;
+    Ok(Arc::new(Relocation::new(core, Scope::new(prefix.as_str()))))
 }

@@ -67,58 +67,57 @@ impl Record {
     }
 }
 
+/// Names the bytes of one upload; fresh for every upload.
+pub(super) type UploadId = [u8; 16];
+
 /// What the store knows of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Manifest {
-    /// The id under which its segments lie; fresh for every upload.
-    pub(super) upload: [u8; 16],
+    pub(super) upload: UploadId,
     pub(super) size: u64,
-    pub(super) segment_size: u64,
     pub(super) expires_at: StoreTime,
+    pub(super) place: Place,
+}
+
+/// Where a blob's bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the table of contents.
+    Table,
+    /// In a file of its own, with this BLAKE3 digest.
+    File([u8; 32]),
 }
 
 impl Manifest {
-    const SIZE: usize = 16 + 8 + 8 + 8;
-
     pub(super) fn is_live(&self, now: StoreTime) -> bool {
         self.expires_at > now
     }
 
     pub(super) fn encode(&self) -> Bytes {
-        let mut raw = Vec::with_capacity(Self::SIZE);
+        let mut raw = Vec::with_capacity(16 + 8 + 8 + 32);
         raw.extend_from_slice(&self.upload);
         raw.extend_from_slice(&self.size.to_be_bytes());
-        raw.extend_from_slice(&self.segment_size.to_be_bytes());
         raw.extend_from_slice(&self.expires_at.unix_ms().to_be_bytes());
+        if let Place::File(digest) = self.place {
+            raw.extend_from_slice(&digest);
+        }
         raw.into()
     }
 
     pub(super) fn decode(raw: &[u8]) -> Result<Self, Error> {
         let parts = || {
-            let raw: &[u8; Self::SIZE] = raw.try_into().ok()?;
             let (upload, rest) = raw.split_first_chunk()?;
             let (size, rest) = rest.split_first_chunk()?;
-            let (segment_size, rest) = rest.split_first_chunk()?;
-            let (expires_at, _) = rest.split_first_chunk()?;
+            let (expires_at, rest) = rest.split_first_chunk()?;
+            let place = match rest {
+                [] => Place::Table,
+                digest => Place::File(digest.try_into().ok()?),
+            };
             let expires_at = StoreTime::from_unix_ms(u64::from_be_bytes(*expires_at));
-            let (size, segment_size) = (u64::from_be_bytes(*size), u64::from_be_bytes(*segment_size));
-            (segment_size > 0).then_some(Self { upload: *upload, size, segment_size, expires_at })
+            Some(Self { upload: *upload, size: u64::from_be_bytes(*size), expires_at, place })
         };
         parts().ok_or_else(|| damaged("manifest"))
     }
-
-    /// The keys of the blob's segments.
-    pub(super) fn segments(&self) -> impl Iterator<Item = [u8; 24]> + use<> {
-        let upload = self.upload;
-        (0..self.size.div_ceil(self.segment_size)).map(move |place| segment_key(&upload, place))
-    }
-}
-
-pub(super) fn segment_key(upload: &[u8; 16], place: u64) -> [u8; 24] {
-    let mut key = [0; 24];
-    key[..16].copy_from_slice(upload);
-    key[16..].copy_from_slice(&place.to_be_bytes());
-    key
 }
 
 /// An entry of the due table: `key` of `table` expires at `at` if it still carries `mark`.
@@ -173,7 +172,7 @@ fn decode_stamp(raw: [u8; STAMP]) -> Stamp {
     Stamp { sequence: u64::from_be_bytes([s0, s1, s2, s3, s4, s5, s6, s7]), nonce, place: u16::from_be_bytes([p0, p1]) }
 }
 
-fn damaged(what: &str) -> Error {
+pub(super) fn damaged(what: &str) -> Error {
     Error::internal(format!("a stored {what} is damaged"))
 }
 
@@ -191,22 +190,23 @@ mod tests {
                 assert_eq!(Due::decode(&due.entry(), due.mark.clone()).unwrap(), due);
             }
         }
-        let expires_at = StoreTime::from_unix_ms(9);
-        let manifest = Manifest { upload: [3; 16], size: 10, segment_size: 4, expires_at };
-        assert_eq!(Manifest::decode(&manifest.encode()).unwrap(), manifest);
-        assert_eq!(manifest.segments().count(), 3);
-        let due = Due::of_manifest(b"", &manifest);
-        assert_eq!(Due::decode(&due.entry(), due.mark.clone()).unwrap(), due);
+        for place in [Place::Table, Place::File([5; 32])] {
+            let manifest = Manifest { upload: [3; 16], size: 10, expires_at: StoreTime::from_unix_ms(9), place };
+            assert_eq!(Manifest::decode(&manifest.encode()).unwrap(), manifest);
+            let due = Due::of_manifest(b"", &manifest);
+            assert_eq!(Due::decode(&due.entry(), due.mark.clone()).unwrap(), due);
+        }
     }
 
     #[test]
     fn damage_is_an_error_and_no_panic() {
         let record = Record { stamp: Stamp { sequence: 1, nonce: [0; 8], place: 0 }, expires_at: None, bytes: Bytes::new() };
-        let manifest = Manifest { upload: [3; 16], size: 10, segment_size: 4, expires_at: StoreTime::from_unix_ms(9) };
+        let expires_at = StoreTime::from_unix_ms(9);
+        let manifest = Manifest { upload: [3; 16], size: 10, expires_at, place: Place::File([5; 32]) };
         for length in 0..record.encode().len() {
             assert!(Record::decode(record.encode().slice(..length)).is_err());
         }
-        for length in 0..manifest.encode().len() {
+        for length in (0..manifest.encode().len()).filter(|length| *length != 32) {
             assert!(Manifest::decode(&manifest.encode()[..length]).is_err());
         }
         for length in 0..=8 {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 
 use super::core::{Core, Held};
 use super::expiry::reschedule;
-use super::record::{Due, Manifest, Scope};
+use super::file::blobs::Upload;
+use super::record::{Due, Manifest, Place, Scope};
 use super::snapshots::Kept;
 use super::storage::{Draft, Storage, Table, View};
 use crate::ambient;
@@ -41,8 +42,7 @@ impl<S: Storage> Engine for Relocation<S> {
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
-        drop(self.held.release());
-        ready(()).boxed()
+        self.held.release()
     }
 }
 
@@ -50,13 +50,13 @@ impl<S: Storage> RelocationEngine for Relocation<S> {
     fn put(&self, reference: BlobReference, payload: Payload, retention: Retention, call: Call) -> Pending<BlobPutResult> {
         let core = self.held.get();
         let key = self.scope.key(reference.as_bytes());
-        async move { put(&core?, key, payload, retention, call).await }.boxed()
+        async move { Put { core: core?, key: key.into(), retention, call }.run(payload).await }.boxed()
     }
 
     fn read(&self, reference: BlobReference, call: Call) -> Pending<BlobReadResult> {
         let core = self.held.get();
         let key = self.scope.key(reference.as_bytes());
-        async move { core?.storage.observe(call, move |view, now| read(view, &key, now)).await }.boxed()
+        async move { read(&*core?, key.into(), call).await }.boxed()
     }
 
     fn renew(&self, reference: BlobReference, retention: Retention, call: Call) -> Pending<BlobRenewResult> {
@@ -74,7 +74,7 @@ impl<S: Storage> RelocationEngine for Relocation<S> {
                 let core = Arc::clone(&core);
                 move |draft: &mut dyn Draft, _now| {
                     if let Some(raw) = draft.get(Table::Manifests, &key)? {
-                        remove(draft, &key, &Manifest::decode(&raw)?, &mut *core.snapshots.lock());
+                        remove(draft, &key, &Manifest::decode(&raw)?, &mut *core.snapshots());
                     }
                     Ok(())
                 }
@@ -85,45 +85,112 @@ impl<S: Storage> RelocationEngine for Relocation<S> {
     }
 }
 
-async fn put<S: Storage>(
-    core: &Arc<Core<S>>,
-    key: Vec<u8>,
-    payload: Payload,
+/// One put.
+struct Put<S: Storage> {
+    core: Arc<Core<S>>,
+    key: Arc<[u8]>,
     retention: Retention,
     call: Call,
-) -> Result<BlobPutResult, Error> {
-    let payload = gather(payload).await?;
-    loop {
-        let look = {
-            let (key, payload) = (key.clone(), payload.clone());
-            move |view: &S::View, now| compare(view, &key, &payload, now)
-        };
-        if let Some(result) = core.storage.observe(call.clone(), look).await? {
-            return Ok(result);
-        }
-        let upload = ambient::random(core.storage.ambient());
-        let change = {
-            let (core, key, payload) = (Arc::clone(core), key.clone(), payload.clone());
-            move |draft: &mut dyn Draft, now: StoreTime| {
-                let new = Manifest {
-                    upload,
-                    size: size(payload.len()),
-                    segment_size: size(S::SEGMENT),
-                    expires_at: now.plus(retention),
-                };
-                store(draft, &key, &new, &payload, now, &mut *core.snapshots.lock())
+}
+
+/// The bytes of a put, kept where they will stay but visible to nobody.
+enum Staged {
+    AtHand(Bytes),
+    InFile(Upload),
+}
+
+impl<S: Storage> Put<S> {
+    async fn run(self, payload: Payload) -> Result<BlobPutResult, Error> {
+        let small = payload.size() <= S::LARGEST_IN_TABLE;
+        let payload = if small { Payload::Bytes(gather(payload).await?) } else { payload };
+        let mut staged = None;
+        loop {
+            if let (Some((found, content)), now) = look(&self.core, &self.key, self.call.clone()).await? {
+                return self.compare(&payload, found, content, now).await;
             }
-        };
-        // Another put may have come between the look and the commit: then look again.
-        if let Some(result) = core.storage.commit(call.clone(), change).await? {
-            core.keep_up();
-            return Ok(result);
+            let next = match (staged.take(), &payload, self.core.storage.blobs()) {
+                (Some(staged), _, _) => staged,
+                (None, Payload::Bytes(bytes), None) => Staged::AtHand(bytes.clone()),
+                (None, Payload::Bytes(bytes), _) if small => Staged::AtHand(bytes.clone()),
+                (None, payload, Some(blobs)) => {
+                    let id = ambient::random(self.core.storage.ambient());
+                    Staged::InFile(blobs.receive(id, payload.clone()).await?)
+                }
+                (None, Payload::Source(_), None) => return Err(Error::internal("a blob that fits nowhere")),
+            };
+            match self.store(next).await? {
+                Ok(result) => {
+                    self.core.keep_up();
+                    return Ok(result);
+                }
+                // Another put came between the look and the commit: look again.
+                Err(unused) => staged = Some(unused),
+            }
         }
+    }
+
+    /// The answer if a live blob is there already: are its bytes the same?
+    async fn compare(
+        &self,
+        payload: &Payload,
+        found: Manifest,
+        content: Option<Bytes>,
+        now: StoreTime,
+    ) -> Result<BlobPutResult, Error> {
+        let same = found.size == length(payload.size())
+            && match (content, payload, found.place) {
+                (Some(content), Payload::Bytes(bytes), _) => content == *bytes,
+                (_, payload, Place::File(digest)) => super::file::blobs::digest(payload.clone()).await? == digest,
+                (_, _, Place::Table) => return Err(Error::internal("a blob of this size is not in the table")),
+            };
+        Ok(match same {
+            true => BlobPutResult::AlreadyStored { expires_at: found.expires_at, store_now: now },
+            false => BlobPutResult::Conflict { store_now: now },
+        })
+    }
+
+    /// Makes the blob visible, unless a live one is there.
+    async fn store(&self, staged: Staged) -> Result<Result<BlobPutResult, Staged>, Error> {
+        let (core, key, retention) = (Arc::clone(&self.core), Arc::clone(&self.key), self.retention);
+        let id = ambient::random(core.storage.ambient());
+        let change = move |draft: &mut dyn Draft, now: StoreTime| {
+            if let Some(raw) = draft.get(Table::Manifests, &key)? {
+                let old = Manifest::decode(&raw)?;
+                if old.is_live(now) {
+                    return Ok(Err(staged));
+                }
+                remove(draft, &key, &old, &mut *core.snapshots());
+            }
+            let expires_at = now.plus(retention);
+            let new = match staged {
+                Staged::AtHand(bytes) => {
+                    let size = length(bytes.len());
+                    draft.set(Table::Contents, &id, bytes);
+                    Manifest { upload: id, size, expires_at, place: Place::Table }
+                }
+                Staged::InFile(upload) => {
+                    let (id, size, place) = (upload.id(), upload.size(), Place::File(upload.digest()));
+                    draft.adopt(upload);
+                    Manifest { upload: id, size, expires_at, place }
+                }
+            };
+            reschedule(draft, None, Some(Due::of_manifest(&key, &new)));
+            draft.weigh(weight(&key, &new));
+            draft.set(Table::Manifests, &key, new.encode());
+            Ok(Ok(BlobPutResult::Stored { expires_at, store_now: now }))
+        };
+        self.core.storage.commit(self.call.clone(), change).await
     }
 }
 
-fn size(bytes: usize) -> u64 {
+fn length(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// What a blob takes in the tables.
+fn weight(key: &[u8], manifest: &Manifest) -> i64 {
+    let content = if manifest.place == Place::Table { manifest.size } else { 0 };
+    i64::try_from(2 * length(key.len()) + 192 + content).unwrap_or(i64::MAX)
 }
 
 /// The whole payload at hand.
@@ -145,60 +212,43 @@ async fn gather(payload: Payload) -> Result<Bytes, Error> {
     Ok(whole.freeze())
 }
 
-/// The answer to a put if a live blob is there already: are its bytes the same?
-fn compare(view: &impl View, key: &[u8], payload: &[u8], now: StoreTime) -> Result<Option<BlobPutResult>, Error> {
-    let Some(manifest) = live(view.get(Table::Manifests, key)?, now)? else { return Ok(None) };
-    let mut same = manifest.size == size(payload.len());
-    let mut rest = payload;
-    for key in manifest.segments() {
-        if !same {
-            break;
-        }
-        let stored = segment(view, &key)?;
-        match rest.strip_prefix(&stored[..]) {
-            Some(left) => rest = left,
-            None => same = false,
-        }
-    }
-    Ok(Some(match same {
-        true => BlobPutResult::AlreadyStored { expires_at: manifest.expires_at, store_now: now },
-        false => BlobPutResult::Conflict { store_now: now },
-    }))
+/// A live blob, with its bytes if they are in the table.
+type Found = (Manifest, Option<Bytes>);
+
+/// What there is, and the instant of the look.
+async fn look<S: Storage>(core: &Core<S>, key: &Arc<[u8]>, call: Call) -> Result<(Option<Found>, StoreTime), Error> {
+    let key = Arc::clone(key);
+    let look = move |view: &S::View, now| {
+        let Some(manifest) = live(view.get(Table::Manifests, &key)?, now)? else { return Ok((None, now)) };
+        let content = match manifest.place {
+            Place::Table => {
+                let content = view.get(Table::Contents, &manifest.upload)?;
+                Some(content.ok_or_else(|| Error::internal("the bytes of a blob are gone"))?)
+            }
+            Place::File(_) => None,
+        };
+        Ok((Some((manifest, content)), now))
+    };
+    core.storage.observe(call, look).await
 }
 
-/// Makes the blob visible, unless a live one is there.
-fn store(
-    draft: &mut dyn Draft,
-    key: &[u8],
-    new: &Manifest,
-    payload: &Bytes,
-    now: StoreTime,
-    kept: &mut dyn Kept,
-) -> Result<Option<BlobPutResult>, Error> {
-    if let Some(raw) = draft.get(Table::Manifests, key)? {
-        let old = Manifest::decode(&raw)?;
-        if old.is_live(now) {
-            return Ok(None);
+async fn read<S: Storage>(core: &Core<S>, key: Arc<[u8]>, call: Call) -> Result<BlobReadResult, Error> {
+    let mut without_file = None;
+    loop {
+        let (found, now) = look(core, &key, call.clone()).await?;
+        let Some((manifest, content)) = found else { return Ok(BlobReadResult::Missing { store_now: now }) };
+        let bytes = match (content, manifest.place, core.storage.blobs()) {
+            (Some(content), _, _) => Some(content),
+            (None, Place::File(digest), Some(blobs)) => blobs.read(manifest.upload, manifest.size, digest).await?,
+            (None, _, _) => None,
+        };
+        if let Some(bytes) = bytes {
+            return Ok(BlobReadResult::Found { bytes, expires_at: manifest.expires_at, store_now: now });
         }
-        remove(draft, key, &old, kept);
-    }
-    let mut rest = payload.clone();
-    for segment in new.segments() {
-        let length = usize::try_from(new.segment_size).unwrap_or(usize::MAX).min(rest.len());
-        draft.set(Table::Segments, &segment, rest.split_to(length));
-    }
-    reschedule(draft, None, Some(Due::of_manifest(key, new)));
-    draft.set(Table::Manifests, key, new.encode());
-    Ok(Some(BlobPutResult::Stored { expires_at: new.expires_at, store_now: now }))
-}
-
-/// Removes a blob that is there, manifest and segments.
-pub(super) fn remove(draft: &mut dyn Draft, key: &[u8], old: &Manifest, kept: &mut dyn Kept) {
-    kept.removed_blob(old.size);
-    reschedule(draft, Some(Due::of_manifest(key, old)), None);
-    draft.remove(Table::Manifests, key);
-    for segment in old.segments() {
-        draft.remove(Table::Segments, &segment);
+        // A file goes after its manifest: the blob was deleted since the look, or the folder is damaged.
+        if without_file.replace(manifest.upload) == Some(manifest.upload) {
+            return Err(Error::internal("the file of a blob is gone"));
+        }
     }
 }
 
@@ -212,31 +262,21 @@ fn renew(draft: &mut dyn Draft, key: &[u8], retention: Retention, now: StoreTime
     Ok(BlobRenewResult::Renewed { expires_at: new.expires_at, store_now: now })
 }
 
-fn read(view: &impl View, key: &[u8], now: StoreTime) -> Result<BlobReadResult, Error> {
-    let Some(manifest) = live(view.get(Table::Manifests, key)?, now)? else {
-        return Ok(BlobReadResult::Missing { store_now: now });
-    };
-    let mut segments = manifest.segments();
-    let bytes = match (segments.next(), segments.next()) {
-        (None, _) => Bytes::new(),
-        // Nothing to join, nothing to copy.
-        (Some(only), None) => segment(view, &only)?,
-        (Some(_), Some(_)) => {
-            let mut whole = BytesMut::with_capacity(usize::try_from(manifest.size).unwrap_or_default());
-            for key in manifest.segments() {
-                whole.extend_from_slice(&segment(view, &key)?);
-            }
-            whole.freeze()
+/// Removes a blob that is there, manifest and bytes.
+pub(super) fn remove(draft: &mut dyn Draft, key: &[u8], old: &Manifest, kept: &mut dyn Kept) {
+    reschedule(draft, Some(Due::of_manifest(key, old)), None);
+    draft.weigh(-weight(key, old));
+    draft.remove(Table::Manifests, key);
+    match old.place {
+        Place::Table => {
+            kept.removed_content(old.size);
+            draft.remove(Table::Contents, &old.upload);
         }
-    };
-    Ok(BlobReadResult::Found { bytes, expires_at: manifest.expires_at, store_now: now })
+        Place::File(_) => draft.discard(old.upload),
+    }
 }
 
 fn live(raw: Option<Bytes>, now: StoreTime) -> Result<Option<Manifest>, Error> {
     let manifest = raw.map(|raw| Manifest::decode(&raw)).transpose()?;
     Ok(manifest.filter(|manifest| manifest.is_live(now)))
-}
-
-fn segment(view: &impl View, key: &[u8]) -> Result<Bytes, Error> {
-    view.get(Table::Segments, key)?.ok_or_else(|| Error::internal("a segment of a blob is gone"))
 }

@@ -17,16 +17,16 @@ pub(super) struct Snapshots<V> {
 pub(super) struct Limits {
     /// Most bytes.
     pub(super) bytes: u64,
-    /// Whether a snapshot keeps blobs too.
-    pub(super) keep_blobs: bool,
+    /// Whether a snapshot keeps the table of contents too.
+    pub(super) keep_contents: bool,
 }
 
 /// Is told what leaves the store while it may be kept for a snapshot.
 pub(super) trait Kept {
     /// A record that the commit `sequence` put is replaced or deleted.
     fn replaced(&mut self, sequence: u64, bytes: usize);
-    /// A blob of so many bytes is deleted.
-    fn removed_blob(&mut self, bytes: u64);
+    /// The bytes of a blob leave the table of contents.
+    fn removed_content(&mut self, bytes: u64);
 }
 
 #[derive(Debug)]
@@ -61,6 +61,16 @@ pub(super) struct Found<V> {
 impl<V: Clone> Snapshots<V> {
     pub(super) fn new(limits: Limits) -> Self {
         Self { entries: VecDeque::new(), limits }
+    }
+
+    /// From now on at most so many bytes are kept.
+    pub(super) fn bound(&mut self, bytes: u64) {
+        self.limits.bytes = bytes;
+    }
+
+    /// Every snapshot is gone.
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -157,8 +167,8 @@ impl<V: Clone> Kept for Snapshots<V> {
         }
     }
 
-    fn removed_blob(&mut self, bytes: u64) {
-        if self.limits.keep_blobs {
+    fn removed_content(&mut self, bytes: u64) {
+        if self.limits.keep_contents {
             self.keep_bytes(bytes);
         }
     }

@@ -85,12 +85,7 @@ async fn what_has_expired_is_removed_without_anybody_asking() {
     let store = location(&core, "");
     store.write(put_for("a", "1", 10)).await.unwrap();
     clock.set(2_000);
-    let gone = async {
-        while core.storage.lengths() != [0; 4] {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(30), gone).await.expect("the upkeep runs");
+    eventually(|| core.storage.lengths() == [0; 4]).await;
 }
 
 struct Handed(Bytes);

@@ -1,17 +1,23 @@
 //! What the shared conformance scenarios cannot see: the clock, the bounds, what is left behind.
 
+mod blobs;
+mod file;
 mod memory;
 mod snapshots;
+mod sync;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::core::Core;
+use super::file::FileStorage;
 use super::location::Location;
 use super::memory::Memory;
 use super::record::Scope;
 use super::relocation::Relocation;
-use super::storage::Storage;
+use super::storage::{Storage, Table, View};
 use crate::ambient::{self, Ambient};
 use crate::call::Operation;
 use crate::contract::*;
@@ -47,6 +53,11 @@ pub(super) fn in_memory(clock: &Arc<Set>) -> Arc<Core<Memory>> {
     Core::new(Memory::new(clock))
 }
 
+pub(super) fn in_folder(folder: &Path, clock: &Arc<Set>) -> Result<Arc<Core<FileStorage>>, Error> {
+    let clock: Arc<Set> = Arc::clone(clock);
+    super::file::open(folder, clock)
+}
+
 pub(super) fn location<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> LocationStore {
     let engine: Arc<dyn LocationEngine> = Arc::new(Location::new(Arc::clone(core), Scope::new(prefix)));
     LocationStore::on(engine, limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap()
@@ -55,6 +66,18 @@ pub(super) fn location<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> Locatio
 pub(super) fn relocation<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> RelocationStore {
     let engine: Arc<dyn RelocationEngine> = Arc::new(Relocation::new(Arc::clone(core), Scope::new(prefix)));
     RelocationStore::on(engine, limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap()
+}
+
+/// How long a test waits for what happens in the background.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) async fn eventually(mut holds: impl FnMut() -> bool) {
+    let held = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, held).await.expect("what was waited for did not happen");
 }
 
 /// The answer of an operation that must be there at the first poll.

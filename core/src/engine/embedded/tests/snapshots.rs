@@ -102,7 +102,7 @@ fn a_scan_that_ends_on_its_first_page_leaves_nothing_behind() {
     let store = location(&core, "");
     fill(&store, 3);
     assert!(page(now(store.scan(ScanRequest::new("", 3))).unwrap()).next_cursor.is_none());
-    assert!(core.snapshots.lock().is_empty());
+    assert!(core.snapshots().is_empty());
 }
 
 #[test]

@@ -1,0 +1,208 @@
+//! The folder: who may have it, and what is in it after a restart.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::{Endpoint, StoreOptions};
+
+pub(super) fn open(folder: &Path) -> Result<LocationStore, Error> {
+    LocationStore::open(Endpoint::File(folder.to_owned()), StoreOptions::default())
+}
+
+fn version(result: WriteResult) -> Version {
+    match result {
+        WriteResult::Applied { put_versions, .. } => put_versions[0].version.clone(),
+        WriteResult::Conflict { .. } => panic!("a conflict"),
+    }
+}
+
+/// Every file below `folder` with its length.
+fn listing(folder: &Path) -> Vec<(PathBuf, u64)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            files.extend(listing(&entry.path()));
+        } else {
+            files.push((entry.path(), entry.metadata().unwrap().len()));
+        }
+    }
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn a_restart_loses_nothing_and_issues_no_version_twice() {
+    let folder = TempDir::new().unwrap();
+    let mut versions = Vec::new();
+    for life in 0..4 {
+        let store = open(folder.path()).unwrap();
+        for index in 0..3 {
+            let name = format!("k{index}");
+            let found = store.read(key(&name)).await.unwrap();
+            match found {
+                ReadResult::Found(found) => assert!(versions.contains(&found.version), "life {life}"),
+                ReadResult::Missing { .. } => assert_eq!(life, 0),
+            }
+            let written = version(store.write(put(&name, "v")).await.unwrap());
+            assert!(!versions.contains(&written));
+            versions.push(written);
+        }
+        if life % 2 == 0 {
+            store.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_of_an_earlier_life_is_expired() {
+    let folder = TempDir::new().unwrap();
+    let store = open(folder.path()).unwrap();
+    store.write(put("a", "1").mutation(Mutation::put(key("b"), "2"))).await.unwrap();
+    let cursor = page(store.scan(ScanRequest::new("", 1)).await.unwrap()).next_cursor.unwrap();
+    store.close().await;
+    let store = open(folder.path()).unwrap();
+    assert_eq!(store.scan(ScanRequest::new("", 1).after(cursor)).await.unwrap(), ScanResult::Expired);
+}
+
+#[tokio::test]
+async fn one_folder_is_one_engine_however_it_is_named() {
+    let outer = TempDir::new().unwrap();
+    let folder = outer.path().join("data");
+    let clock = Set::at(1_000);
+    let first = in_folder(&folder, &clock).unwrap();
+    let dotted = in_folder(&outer.path().join("./data/../data"), &clock).unwrap();
+    assert!(Arc::ptr_eq(&first, &dotted));
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&folder, outer.path().join("link")).unwrap();
+        let linked = in_folder(&outer.path().join("link"), &clock).unwrap();
+        assert!(Arc::ptr_eq(&first, &linked));
+    }
+}
+
+#[tokio::test]
+async fn the_last_store_closes_the_folder() {
+    let folder = TempDir::new().unwrap();
+    let (one, two) = (open(folder.path()).unwrap(), open(folder.path()).unwrap());
+    one.write(put("a", "1")).await.unwrap();
+    one.close().await;
+    one.close().await;
+    assert!(matches!(two.read(key("a")).await.unwrap(), ReadResult::Found(_)));
+    two.close().await;
+    let lock = File::open(folder.path().join("zlink-store.lock")).unwrap();
+    lock.try_lock().expect("nobody has the folder");
+}
+
+#[tokio::test]
+async fn a_folder_in_use_is_left_alone() {
+    let folder = TempDir::new().unwrap();
+    let store = open(folder.path()).unwrap();
+    store.write(put("a", "1")).await.unwrap();
+    store.close().await;
+    // What another process or another copy of the library does.
+    let lock = File::open(folder.path().join("zlink-store.lock")).unwrap();
+    lock.lock().unwrap();
+    let before = listing(folder.path());
+    let error = open(folder.path()).unwrap_err();
+    assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::NotApplied));
+    assert!(error.message().contains("in use"), "{error}");
+    assert_eq!(listing(folder.path()), before);
+    lock.unlock().unwrap();
+    assert!(matches!(open(folder.path()).unwrap().read(key("a")).await.unwrap(), ReadResult::Found(_)));
+}
+
+#[test]
+fn a_folder_of_something_else_is_left_alone() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+    let error = open(folder.path()).unwrap_err();
+    assert_eq!(error.code(), Code::Incompatible, "{error}");
+    assert_eq!(listing(folder.path()), [(folder.path().join("notes.txt"), 4)]);
+    let error = open(&folder.path().join("notes.txt")).unwrap_err();
+    assert_eq!(error.code(), Code::Incompatible, "{error}");
+    let error = open(&folder.path().join("notes.txt/below")).unwrap_err();
+    assert_eq!(error.code(), Code::Incompatible, "{error}");
+}
+
+#[tokio::test]
+async fn a_newer_format_is_left_alone() {
+    let folder = TempDir::new().unwrap();
+    open(folder.path()).unwrap().close().await;
+    for (format, said) in [("zlink-store 2\n", "format 2"), ("something else", "not ours"), ("", "not ours")] {
+        fs::write(folder.path().join("zlink-store.format"), format).unwrap();
+        let before = listing(folder.path());
+        let error = open(folder.path()).unwrap_err();
+        assert_eq!(error.code(), Code::Incompatible);
+        assert!(error.message().contains(said), "{error}");
+        assert_eq!(listing(folder.path()), before);
+    }
+}
+
+#[tokio::test]
+async fn a_creation_that_was_cut_off_is_begun_anew() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("lost+found")).unwrap();
+    fs::write(folder.path().join("zlink-store.lock"), "").unwrap();
+    fs::write(folder.path().join("zlink-store.format.new"), "zlin").unwrap();
+    let store = open(folder.path()).unwrap();
+    store.write(put("a", "1")).await.unwrap();
+    store.close().await;
+    fs::rename(folder.path().join("data"), folder.path().join("data.new")).unwrap();
+    fs::remove_file(folder.path().join("data.new/version")).unwrap();
+    let store = open(folder.path()).unwrap();
+    assert!(matches!(store.read(key("a")).await.unwrap(), ReadResult::Missing { .. }));
+    store.write(put("a", "1")).await.unwrap();
+}
+
+#[tokio::test]
+async fn time_goes_on_where_it_was_after_a_restart() {
+    let folder = TempDir::new().unwrap();
+    let clock = Set::at(50_000);
+    let store = location(&in_folder(folder.path(), &clock).unwrap(), "");
+    store.write(put_for("a", "1", 10)).await.unwrap();
+    clock.set(50_010);
+    assert!(matches!(store.read(key("a")).await.unwrap(), ReadResult::Missing { .. }));
+    store.close().await;
+    clock.set(7);
+    let store = location(&in_folder(folder.path(), &clock).unwrap(), "");
+    assert_eq!(store.ping().await.unwrap().unix_ms(), 50_010);
+    let missing = ReadResult::Missing { store_now: StoreTime::from_unix_ms(50_010) };
+    assert_eq!(store.read(key("a")).await.unwrap(), missing);
+}
+
+#[tokio::test]
+async fn what_has_expired_leaves_the_folder() {
+    let folder = TempDir::new().unwrap();
+    let clock = Set::at(1_000);
+    let core = in_folder(folder.path(), &clock).unwrap();
+    let (location, relocation) = (location(&core, "p"), relocation(&core, "p"));
+    for index in 0..300 {
+        location.write(put_for(&format!("dead{index}"), "x", 10)).await.unwrap();
+    }
+    location.write(put_for("renewed", "x", 10)).await.unwrap();
+    location.write(put_for("renewed", "x", 1_000)).await.unwrap();
+    relocation.put(reference("small"), vec![0; 100], ms(10)).await.unwrap();
+    relocation.put(reference("large"), vec![0; 300_000], ms(10)).await.unwrap();
+    clock.set(1_010);
+    core.upkeep().await.unwrap();
+    let count = |table| {
+        core.storage.observe(crate::call::Call::reading(ambient::monotonic()), move |view, _| {
+            let mut count = 0;
+            view.walk(table, std::ops::Bound::Unbounded, &mut |_, _| {
+                count += 1;
+                Ok(std::ops::ControlFlow::Continue(()))
+            })?;
+            Ok(count)
+        })
+    };
+    assert_eq!(count(Table::Records).await.unwrap(), 1);
+    assert_eq!(count(Table::Due).await.unwrap(), 1);
+    assert_eq!(count(Table::Manifests).await.unwrap(), 0);
+    assert_eq!(count(Table::Contents).await.unwrap(), 0);
+    let blobs = folder.path().join("blobs");
+    eventually(|| fs::read_dir(&blobs).unwrap().count() == 0).await;
+}
