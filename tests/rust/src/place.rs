@@ -23,7 +23,7 @@ pub enum Engine {
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Memory, Self::Redis];
+    pub const ALL: [Self; 3] = [Self::Memory, Self::File, Self::Redis];
 
     /// What the engine can do, or needs, beyond the others (`tests/conformance/README.md`, Capabilities).
     pub fn capabilities(self) -> &'static [&'static str] {
