@@ -4,7 +4,15 @@
 import { ClientDesk } from './client-desk';
 import { errorOf, thrown, Wrong } from './errors';
 import { emit, type LogEvent } from './log';
-import { type Counters, loadLibrary, type NativeBridge, type OpenedStore, type StoreSettings } from './native';
+import {
+  type Counters,
+  type Limits,
+  loadLibrary,
+  type NativeBridge,
+  type NativeLibrary,
+  type OpenedStore,
+  type StoreSettings,
+} from './native';
 import { type Carrier, Operation } from './operation';
 import { settle } from './results';
 import { isSignal, watch } from './signals';
@@ -29,6 +37,8 @@ export class Bridge implements Carrier {
     this.#submit();
   };
   readonly #keeper: Keeper;
+  /** Limits that say what need not be copied because it is too large anyway. */
+  readonly limits: Limits;
   /** The clients that users brought. */
   readonly clients = new ClientDesk((command, pack) => {
     const start = this.#batch.begin(Ask.ClientReply, 0);
@@ -37,10 +47,11 @@ export class Bridge implements Carrier {
     this.#schedule();
   });
 
-  constructor() {
+  constructor(library: NativeLibrary) {
     const keeper: Keeper = { bridge: new WeakRef(this), busy: undefined };
     this.#keeper = keeper;
-    const { Bridge: NativeBridge } = library();
+    const { Bridge: NativeBridge } = library;
+    this.limits = NativeBridge.limits();
     const external = process.env['ZLINK_STORE_EXTERNAL_BUFFERS'] !== '0';
     // The native side holds this function for good: it must not hold the bridge.
     this.#native = new NativeBridge(() => keeper.bridge.deref()?.collect(), external);
@@ -278,22 +289,10 @@ function grab(resolve: (value: unknown) => void, reject: (reason: unknown) => vo
   grabbedReject = reject;
 }
 
-let loaded: ReturnType<typeof loadLibrary> | undefined;
-
-function library(): ReturnType<typeof loadLibrary> {
-  loaded ??= loadLibrary();
-  return loaded;
-}
-
-/** Limits that say what need not be copied because it is too large anyway. */
-export function limits(): { readonly value: number; readonly write: number } {
-  return library().Bridge.limits();
-}
-
 let shared: Bridge | undefined;
 
-/** The bridge of this environment; made when the first store is. */
+/** The bridge of this environment; made, and the library loaded, when the first store is. */
 export function bridge(): Bridge {
-  shared ??= new Bridge();
+  shared ??= new Bridge(loadLibrary());
   return shared;
 }

@@ -3,7 +3,7 @@
 import type { Bridge, Details } from './bridge';
 import { bridge } from './bridge';
 import { thrown } from './errors';
-import type { StoreSettings } from './native';
+import type { Limits, StoreSettings } from './native';
 import type { RedisClient } from './redis-client';
 import { Ask, type Batch } from './wire';
 
@@ -38,6 +38,10 @@ export class Handle {
 
   ask<T>(kind: Ask, signal: AbortSignal | null | undefined, pack: (batch: Batch) => Details | undefined): Promise<T> {
     return this.#bridge.ask(kind, this.number, signal, pack);
+  }
+
+  get limits(): Limits {
+    return this.#bridge.limits;
   }
 
   dispose(): Promise<void> {

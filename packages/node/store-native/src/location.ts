@@ -12,9 +12,10 @@ import type {
   ZLinkStoreWriteResult,
 } from '@zlink-systems/framework-provider-abstractions';
 import { arrayOf, bytesOf, numberOf, objectOf, stringOf, textOf } from './arguments';
-import { type Details, limits } from './bridge';
+import type { Details } from './bridge';
 import { Wrong } from './errors';
 import { Handle } from './handle';
+import type { Limits } from './native';
 import type { Opening } from './options';
 import { Ask, type Batch, lengthOf } from './wire';
 
@@ -34,7 +35,7 @@ export class NativeLocationStore implements ZLinkLocationStore {
   }
 
   write(request: ZLinkStoreWriteRequest, signal?: AbortSignal): Promise<ZLinkStoreWriteResult> {
-    return this.#handle.ask(Ask.Write, signal, (batch) => packWrite(batch, request));
+    return this.#handle.ask(Ask.Write, signal, (batch) => packWrite(batch, request, this.#handle.limits));
   }
 
   scan(request: ZLinkStoreScanRequest, signal?: AbortSignal): Promise<ZLinkStoreScanResult> {
@@ -62,16 +63,17 @@ export function withKind(opening: Opening, relocation: boolean) {
   return { ...opening, settings: { ...opening.settings, relocation } };
 }
 
-function packWrite(batch: Batch, request: ZLinkStoreWriteRequest): Details {
+function packWrite(batch: Batch, request: ZLinkStoreWriteRequest, limits: Limits): Details {
   const { conditions, mutations } = objectOf(request, 'request');
-  batch.word(arrayOf(conditions, 'conditions').length);
-  batch.word(arrayOf(mutations, 'mutations').length);
-  for (let index = 0; index < conditions.length; index++) {
+  const [checks, changes] = [arrayOf(conditions, 'conditions').length, arrayOf(mutations, 'mutations').length];
+  batch.word(checks);
+  batch.word(changes);
+  for (let index = 0; index < checks; index++) {
     within('conditions', index, () => packCondition(batch, conditions[index] as ZLinkStoreCondition));
   }
-  const room = { left: limits().write };
+  const room = { left: limits.write, most: limits.value };
   const keys: string[] = [];
-  for (let index = 0; index < mutations.length; index++) {
+  for (let index = 0; index < changes; index++) {
     within('mutations', index, () => packMutation(batch, mutations[index] as ZLinkStoreMutation, room, keys));
   }
   return { keys };
@@ -85,12 +87,23 @@ function within(list: string, index: number, pack: () => void): void {
   }
 }
 
+// Each property is read once: what is packed is what was checked, whatever stands behind it.
+
 function packCondition(batch: Batch, condition: ZLinkStoreCondition): void {
-  const { kind, key } = objectOf(condition, 'condition');
+  const { kind, key, expected } = objectOf<Partial<Record<'kind' | 'key' | 'expected', unknown>>>(
+    condition,
+    'condition',
+  );
   if (kind !== 'missing' && kind !== 'version') throw new Wrong('type', 'kind', "must be 'missing' or 'version'");
   batch.byte(kind === 'version' ? 1 : 0);
   batch.text(textOf(key, 'key'), 'key');
-  if (condition.kind === 'version') batch.text(textOf(condition.expected, 'expected'), 'expected');
+  if (kind === 'version') batch.text(textOf(expected, 'expected'), 'expected');
+}
+
+/** Bytes that values may still have, together and each. */
+interface Room {
+  left: number;
+  readonly most: number;
 }
 
 /** Which fields a mutation has, as bits. */
@@ -101,25 +114,25 @@ const enum Has {
   LeftOut = 4,
 }
 
-function packMutation(batch: Batch, mutation: ZLinkStoreMutation, room: { left: number }, keys: string[]): void {
-  const { kind } = objectOf(mutation, 'mutation');
+function packMutation(batch: Batch, mutation: ZLinkStoreMutation, room: Room, keys: string[]): void {
+  type Fields = Partial<Record<'kind' | 'key' | 'bytes' | 'retentionMs', unknown>>;
+  const { kind, key, bytes, retentionMs } = objectOf<Fields>(mutation, 'mutation');
   if (kind !== 'put' && kind !== 'delete') throw new Wrong('type', 'kind', "must be 'put' or 'delete'");
-  const key = textOf(mutation.key, 'key');
-  if (mutation.kind === 'delete') {
+  const name = textOf(key, 'key');
+  if (kind === 'delete') {
     batch.byte(0);
-    batch.text(key, 'key');
+    batch.text(name, 'key');
     return;
   }
-  keys.push(key);
-  const bytes = bytesOf(mutation.bytes, 'bytes');
-  const length = lengthOf(bytes);
+  keys.push(name);
+  const value = bytesOf(bytes, 'bytes');
+  const length = lengthOf(value);
   room.left -= length;
   // What is too large for the contract anyway is not copied: its length is enough for the core to refuse it.
-  const leftOut = length > limits().value || room.left < 0;
-  const { retentionMs } = mutation;
+  const leftOut = length > room.most || room.left < 0;
   batch.byte(Has.Value | (retentionMs === undefined ? 0 : Has.Retention) | (leftOut ? Has.LeftOut : 0));
-  batch.text(key, 'key');
+  batch.text(name, 'key');
   if (retentionMs !== undefined) batch.number(numberOf(retentionMs, 'retentionMs'));
   if (leftOut) batch.word(Math.min(length, 0xffff_ffff));
-  else batch.data(bytes);
+  else batch.data(value);
 }

@@ -73,10 +73,17 @@ export interface TlsSettings {
   insecure: boolean;
 }
 
-interface NativeLibrary {
+export interface Limits {
+  /** Largest value. */
+  readonly value: number;
+  /** Largest encoded write. */
+  readonly write: number;
+}
+
+export interface NativeLibrary {
   Bridge: {
     new (wake: () => void, external: boolean): NativeBridge;
-    limits(): { readonly value: number; readonly write: number };
+    limits(): Limits;
   };
 }
 
