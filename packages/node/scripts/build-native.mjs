@@ -1,4 +1,8 @@
-// Builds the native library of this machine and puts it where store-native finds it. `--profile dev|fast|release`.
+// Builds the native library and puts it where store-native finds it.
+//
+// --profile dev|fast|release   how much the compiler does; release is what is published, and what is built if nothing is said
+// --target TRIPLE              for another platform than this machine's
+// --zig, --glibc VERSION       links with Zig (cargo-zigbuild), against the oldest glibc that it shall run with
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, renameSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +11,12 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({
-  options: { profile: { type: 'string', default: 'release' }, target: { type: 'string' } },
+  options: {
+    profile: { type: 'string', default: 'release' },
+    target: { type: 'string' },
+    zig: { type: 'boolean', default: false },
+    glibc: { type: 'string' },
+  },
 });
 const here = fileURLToPath(new URL('..', import.meta.url));
 const root = join(here, '..', '..');
@@ -25,15 +34,9 @@ const target = values.target ?? host;
 const platform = platforms.find((candidate) => candidate.target === target);
 if (platform === undefined) throw new Error(`store-native/platforms.json has no platform with the target ${target}`);
 
-const args = [
-  'build',
-  '-p',
-  'zlink-store-node',
-  '--profile',
-  values.profile,
-  '--message-format=json-render-diagnostics',
-];
-if (values.target !== undefined) args.push('--target', values.target);
+const format = '--message-format=json-render-diagnostics';
+const args = [values.zig ? 'zigbuild' : 'build', '-p', 'zlink-store-node', '--profile', values.profile, format];
+if (values.target !== undefined) args.push('--target', [target, values.glibc].filter(Boolean).join('.'));
 const library = cargo(...args)
   .split('\n')
   .filter((line) => line.startsWith('{'))

@@ -1,2 +1,3 @@
 // One instance for both module systems.
-export * from './index.js';
+export type { ZLinkEmbeddedLocationOptions, ZLinkEmbeddedRelocationOptions } from './index.js';
+export { ZLinkEmbeddedLocationStore, ZLinkEmbeddedRelocationStore } from './index.js';

@@ -1,2 +1,3 @@
 // One instance for both module systems.
-export * from './index.js';
+export type { ZLinkRedisLocationOptions, ZLinkRedisRelocationOptions } from './index.js';
+export { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } from './index.js';

@@ -1,8 +1,5 @@
 // The types of node-redis, an optional peer dependency: where it is not installed, what a store needs of them.
 
-/** What stands for a type that cannot be resolved, which is `any`. */
-type Or<T, Instead> = 0 extends 1 & T ? Instead : T;
-
 /** @ts-ignore: `redis` need not be installed */
 type InstalledClient = import('redis').RedisClientType<any, any, any, any, any>;
 
@@ -26,6 +23,8 @@ interface OptionsShape {
   readonly RESP?: 2 | 3;
 }
 
-export type RedisClientType = Or<InstalledClient, ClientShape>;
+// A type that cannot be resolved is one to which even `unknown` can be assigned.
 
-export type RedisClientOptions = Or<InstalledOptions, OptionsShape>;
+export type RedisClientType = [unknown] extends [InstalledClient] ? ClientShape : InstalledClient;
+
+export type RedisClientOptions = [unknown] extends [InstalledOptions] ? OptionsShape : InstalledOptions;
