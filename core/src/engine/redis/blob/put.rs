@@ -9,7 +9,7 @@ use futures_util::stream::FuturesUnordered;
 
 use super::RedisRelocation;
 use super::keys::{Keys, Mark, Upload};
-use super::manifest::{Manifest, SEGMENT};
+use super::manifest::{INLINE, Manifest, SEGMENT};
 use super::wire::{Answer, FINISH, Look, PUT_SMALL};
 use crate::ambient;
 use crate::call::Call;
@@ -27,12 +27,10 @@ impl RedisRelocation {
         retention: Retention,
         call: &Call,
     ) -> Result<BlobPutResult, Error> {
-        if payload.size() <= SEGMENT {
+        if payload.size() <= INLINE {
             return self.put_small(keys, &payload, retention, call).await;
         }
-        // Until the upload is finished nothing is applied, whatever was sent.
-        let unseen = Call::reading(call.deadline);
-        let look = self.0.wire.look(keys, &unseen).await?;
+        let look = self.0.wire.look(keys, call).await?;
         match &look.live {
             Some(manifest) => compare(manifest, look.now, &payload).await,
             None => self.put_large(keys, &payload, retention, &look, call).await,
@@ -81,7 +79,9 @@ impl RedisRelocation {
         let mut uploaded = vec![keys.staged(upload)];
         uploaded.extend(keys.segments(upload, count).skip(1));
 
-        let digest = match self.upload(&uploaded, payload, end, &Call::reading(call.deadline)).await {
+        // Until the upload is finished nothing is applied, whatever was sent: a call that "reads".
+        let unseen = Call::reading(call.deadline);
+        let digest = match self.upload(&uploaded, payload, end, &unseen).await {
             Ok(digest) => digest,
             Err(error) => {
                 wire.hasten(uploaded);

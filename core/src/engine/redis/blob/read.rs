@@ -5,7 +5,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::RedisRelocation;
 use super::keys::Keys;
-use super::manifest::{HEADER, Manifest, SEGMENT};
+use super::manifest::{HEADER, INLINE, Manifest};
 use crate::call::{BLOBS, Call};
 use crate::contract::{BlobReadResult, Error, Outcome};
 
@@ -14,7 +14,7 @@ impl RedisRelocation {
         let mut torn = None;
         loop {
             let look = {
-                let _room = BLOBS.room(HEADER + SEGMENT).await?;
+                let _room = BLOBS.room(HEADER + INLINE).await?;
                 self.0.wire.open(keys, call).await?
             };
             let Some(manifest) = look.live else { return Ok(BlobReadResult::Missing { store_now: look.now }) };

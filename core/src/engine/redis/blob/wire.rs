@@ -89,7 +89,9 @@ impl Wire {
 
     /// Reads the header of a manifest, for an operation that changes something: what is not ours there is an error.
     pub(super) async fn look(&self, keys: &Keys, call: &Call) -> Result<Look, Error> {
-        let (now, found) = self.observe(Line::Small, keys, Some(HEADER), call).await?;
+        // What `call` says of the operation's own writes is not to be touched by a read.
+        let reading = Call::reading(call.deadline);
+        let (now, found) = self.observe(Line::Small, keys, Some(HEADER), &reading).await?;
         let string = match found {
             Found::Nothing => return Ok(Look { now, live: None, string: Bytes::new() }),
             Found::String(string) => string,
@@ -181,10 +183,14 @@ impl Wire {
         match self.run(script, keys, args, false, call).await {
             Ok(answer) => Ok((answer, false)),
             Err(Failure::NotSent(error)) => Err(error.with_outcome(Outcome::NotApplied)),
-            Err(Failure::Lost(_)) => match self.run(script, keys, args, true, call).await {
-                Ok(answer) => Ok((answer, true)),
-                Err(Failure::NotSent(error) | Failure::Lost(error)) => Err(error.with_outcome(Outcome::Unknown)),
-            },
+            Err(Failure::Lost(_)) => {
+                // `call` says that something was sent, and whatever becomes of the second attempt, so it was.
+                let again = Call::reading(call.deadline);
+                match self.run(script, keys, args, true, &again).await {
+                    Ok(answer) => Ok((answer, true)),
+                    Err(Failure::NotSent(error) | Failure::Lost(error)) => Err(error.with_outcome(Outcome::Unknown)),
+                }
+            }
         }
     }
 

@@ -11,7 +11,20 @@ use super::tap::named;
 use super::*;
 use crate::contract::{Code, Outcome, PayloadSource, limits};
 
-const SIZES: [usize; 8] = [0, 1, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT, 5 * SEGMENT + 7, limits::MAX_BLOB];
+const SIZES: [usize; 12] = [
+    0,
+    1,
+    SEGMENT - 1,
+    SEGMENT,
+    SEGMENT + 1,
+    INLINE - 1,
+    INLINE,
+    INLINE + 1,
+    2 * SEGMENT,
+    2 * SEGMENT + 1,
+    5 * SEGMENT + 7,
+    limits::MAX_BLOB,
+];
 
 async fn keeps_the_contract(store: &Store, size: usize) {
     let name = format!("size {size}");
@@ -90,7 +103,7 @@ fn a_small_blob_takes_one_round_trip() {
     let rig = Rig::start(&[]);
     let store = rig.store();
     run(async {
-        stored(&store.put("small", bytes(SEGMENT), MINUTE).await.unwrap());
+        stored(&store.put("small", bytes(INLINE), MINUTE).await.unwrap());
         assert_eq!(store.tap.seen().len(), 1, "put");
         assert!(store.bytes("small").await.is_some());
         assert_eq!(store.tap.seen().len(), 1, "read");
@@ -183,7 +196,7 @@ fn something_else_under_our_key_is_left_alone() {
         let planted: Vec<&str> = plant.iter().map(|word| if word.is_empty() { key.as_str() } else { word }).collect();
         let _: redis::Value = rig.ask(&planted);
         run(async {
-            for size in [1, SEGMENT + 1] {
+            for size in [1, 2 * SEGMENT - 1] {
                 let error = store.put(name, bytes(size), MINUTE).await.unwrap_err();
                 assert_eq!((error.code(), error.outcome()), (Code::Incompatible, Outcome::NotApplied), "{name}: {error}");
                 assert!(!error.message().contains("t:"), "a key in a message");

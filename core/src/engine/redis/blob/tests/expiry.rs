@@ -55,7 +55,7 @@ fn a_segment_that_was_stuck_on_its_way_is_not_kept_the_longer() {
         send.await
     });
     run(async {
-        let put = store.put("x", bytes(SEGMENT + 1), MINUTE);
+        let put = store.put("x", bytes(2 * SEGMENT - 1), MINUTE);
         let other = async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             let _ = go.send(());

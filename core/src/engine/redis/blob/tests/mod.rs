@@ -13,7 +13,7 @@ use zlink_test_servers::RedisServer;
 
 use self::tap::Tap;
 use super::RedisRelocation;
-use super::manifest::SEGMENT;
+use super::manifest::{INLINE, SEGMENT};
 use crate::ambient;
 use crate::call::Call;
 use crate::contract::{
@@ -54,7 +54,7 @@ impl Rig {
         let engine = RedisRelocation::new(Client::new(Arc::clone(&tap) as _), prefix, ambient::system());
         let store = Store { engine, tap };
         run(async {
-            for size in [1, SEGMENT + 1] {
+            for size in [1, 2 * SEGMENT - 1] {
                 store.put("warm", bytes(size), 1_000).await.unwrap();
                 store.renew("warm", 1_000).await.unwrap();
                 store.read("warm").await.unwrap();
