@@ -57,6 +57,11 @@ impl Client {
         self.transport.transactions()
     }
 
+    /// The line on which a script that writes goes in place of `line`: another one where replicas must acknowledge.
+    pub(crate) fn line_of_writes(&self, line: Line) -> Line {
+        if self.transport.min_acked_replicas() == 0 { line } else { Line::Acked }
+    }
+
     pub(crate) fn counters(&self) -> &EngineCounters {
         self.transport.counters()
     }

@@ -1,11 +1,13 @@
--- Makes an upload visible. KEYS: manifest, staged first segment, segments. ARGV: upload, digest, size, segment length, mark,
--- retention. The first segment is renamed: whichever verdict this script gives, it gives it once.
+-- Makes an upload visible. KEYS: manifest, staged first segment, first segment, the other segments. ARGV: upload, digest, size,
+-- segment length, mark, retention. Whichever verdict it gives on what is there takes the staged segment away, so that the same
+-- call, if it comes again, gives no other one.
 if head then
   if upload == ARGV[1] then return {'stored', head:sub(75, 90), head:sub(107, 122)} end
   if live then
-    redis.call('UNLINK', KEYS[2])
+    local first_time = redis.call('UNLINK', KEYS[2])
     for i = 4, #KEYS do redis.call('PEXPIREAT', KEYS[i], segment_end(now)) end
-    return {'taken', head:sub(27, 66) == ARGV[2] .. ARGV[3] and '1' or '0', head:sub(107, 122), ms(now)}
+    local same = head:sub(27, 66) == ARGV[2] .. ARGV[3]
+    return {'taken', same and '1' or '0', head:sub(107, 122), ms(now), tostring(first_time)}
   end
 end
 if redis.call('EXISTS', KEYS[2], unpack(KEYS, 4)) ~= #KEYS - 2 then return {'gone'} end

@@ -67,17 +67,34 @@ impl Keys {
         format!("{}:b", self.tag).into()
     }
 
-    /// Where the first segment waits until the upload is finished. An upload can be finished once only, since finishing it
-    /// takes this key away.
+    /// The first segment of the visible blob: its name is known to a reader who does not know the manifest yet.
+    pub(super) fn first(&self) -> Bytes {
+        format!("{}:b0", self.tag).into()
+    }
+
+    /// The first segment of an upload, until that is finished. An upload can be finished once only, since finishing it takes
+    /// this key away.
     pub(super) fn staged(&self, upload: Upload) -> Bytes {
         format!("{}:bu:{upload}", self.tag).into()
     }
 
-    pub(super) fn segment(&self, upload: Upload, index: usize) -> Bytes {
-        format!("{}:bs:{upload}:{index}", self.tag).into()
+    /// The segments of a visible blob behind its first.
+    pub(super) fn others(&self, upload: Upload, count: usize) -> impl Iterator<Item = Bytes> {
+        (1..count).map(move |index| format!("{}:bs:{upload}:{index}", self.tag).into())
     }
 
+    /// All segments of a visible blob.
     pub(super) fn segments(&self, upload: Upload, count: usize) -> impl Iterator<Item = Bytes> {
-        (0..count).map(move |index| self.segment(upload, index))
+        std::iter::once(self.first()).chain(self.others(upload, count))
+    }
+
+    /// All segments of an upload that is not finished.
+    pub(super) fn uploaded(&self, upload: Upload, count: usize) -> impl Iterator<Item = Bytes> {
+        std::iter::once(self.staged(upload)).chain(self.others(upload, count))
+    }
+
+    /// A key for nothing else, which is written so that WAIT has something to wait for.
+    pub(super) fn witness(&self) -> Bytes {
+        format!("{}:bw", self.tag).into()
     }
 }

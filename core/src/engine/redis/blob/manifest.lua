@@ -1,4 +1,4 @@
--- How every script on a blob begins. KEYS[1] is the manifest, a header of fixed places (manifest.rs).
+-- How every script on a blob begins. KEYS[1] is the manifest, fields of fixed places (manifest.rs).
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -11,7 +11,7 @@ if kind ~= 'none' then
   if #head ~= 133 then return {'foreign'} end
 end
 
-local upload, same, live
+local upload, live
 if head then
   upload = head:sub(5, 26)
   live = tonumber(head:sub(107, 122)) > now
@@ -21,6 +21,6 @@ end
 local function ms(instant) return string.format('%016.0f', instant) end
 local function after(milliseconds) return math.min(now + milliseconds, 8640000000000000) end
 -- A manifest outlives its expiry a little, so that no expiry of a key in the same script is ever in the past; expiry is judged
--- by what the header says. Segments outlive it by the longest read.
+-- by what the manifest says. Segments outlive it by the longest read.
 local function manifest_end(expires) return string.format('%.0f', expires + 1000) end
 local function segment_end(expires) return string.format('%.0f', expires + 60000) end

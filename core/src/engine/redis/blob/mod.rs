@@ -1,8 +1,8 @@
 //! The Relocation Store on Redis (spec: redis.md, Blobs).
 //!
-//! A blob of up to one segment is one string: a header and its bytes. A larger one is a header under the same key, the
-//! manifest, and segments of their own, which name the upload that wrote them. The manifest is written last, so a blob is
-//! visible at once or not at all, and everything that was written before it expires by itself.
+//! A blob is a manifest and segments of their own. Those of an upload bear its name; the manifest is written last, so a blob
+//! is visible at once or not at all, and everything that was written before it expires by itself. The first segment of what
+//! is visible has a fixed name, so that a reader gets it together with the manifest, and small blobs in one round trip.
 
 mod keys;
 mod manifest;
@@ -92,13 +92,12 @@ impl RedisRelocation {
     /// Deletes what the first look finds, and nothing that is put after it, however often the script must be sent.
     async fn delete_blob(&self, keys: &Keys, call: &Call) -> Result<(), Error> {
         let wire = &self.0.wire;
-        let Some(manifest) = wire.look(keys, call).await?.live else { return Ok(()) };
-        let segments: Vec<Bytes> = keys.segments(manifest.upload, manifest.segments()).collect();
+        let Some(manifest) = wire.look(keys, call).await?.live else { return wire.confirm(keys, call).await };
         let mut names = vec![keys.manifest()];
-        names.extend_from_slice(&segments);
+        names.extend(keys.segments(manifest.upload, manifest.segments()));
         let args = [Bytes::copy_from_slice(&manifest.upload.0)];
-        wire.change_surely(&DELETE, &names, &args, call).await?;
-        wire.hasten(segments);
+        wire.change_surely(&DELETE, &names, &args, keys, call).await?;
+        wire.hasten(names.split_off(2));
         Ok(())
     }
 }

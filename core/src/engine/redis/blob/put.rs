@@ -1,23 +1,30 @@
-//! Putting a blob: small ones in one call, large ones segment by segment.
+//! Putting a blob: one segment in one round trip, more of them a few at a time.
 
 use std::ops::Range;
 use std::task::Poll;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use futures_util::future::join;
 use futures_util::stream::FuturesUnordered;
 
 use super::RedisRelocation;
 use super::keys::{Keys, Mark, Upload};
-use super::manifest::{INLINE, Manifest, SEGMENT};
-use super::wire::{Answer, FINISH, Look, PUT_SMALL};
+use super::manifest::{Manifest, SEGMENT, segments};
+use super::wire::{Answer, End, FINISH, Look};
 use crate::ambient;
 use crate::call::Call;
 use crate::contract::{BlobPutResult, Code, Error, Outcome, Payload, Retention, StoreTime};
-use crate::engine::redis::transport::Failure;
+use crate::engine::redis::transport::{Failure, Line};
 
 /// How long a segment of an unfinished upload outlives the operation timeout.
 const LEFTOVER_MS: u64 = 50_000;
+
+/// What the script that finishes an upload is called with.
+struct Finish {
+    names: Vec<Bytes>,
+    args: [Bytes; 6],
+}
 
 impl RedisRelocation {
     pub(super) async fn put_blob(
@@ -27,39 +34,48 @@ impl RedisRelocation {
         retention: Retention,
         call: &Call,
     ) -> Result<BlobPutResult, Error> {
-        if payload.size() <= INLINE {
+        if payload.size() <= SEGMENT {
             return self.put_small(keys, &payload, retention, call).await;
         }
         let look = self.0.wire.look(keys, call).await?;
-        match &look.live {
-            Some(manifest) => compare(manifest, look.now, &payload).await,
-            None => self.put_large(keys, &payload, retention, &look, call).await,
+        let Some(manifest) = &look.live else { return self.put_large(keys, &payload, retention, &look, call).await };
+        let result = compare(manifest, look.now, &payload).await?;
+        if matches!(result, BlobPutResult::AlreadyStored { .. }) {
+            self.0.wire.confirm(keys, call).await?;
         }
+        Ok(result)
     }
 
+    /// The segment and the script that makes it visible go out together.
     async fn put_small(&self, keys: &Keys, payload: &Payload, retention: Retention, call: &Call) -> Result<BlobPutResult, Error> {
         let wire = &self.0.wire;
         let bytes = piece(payload, 0..payload.size()).await?;
         let upload = Upload::new(&*self.0.ambient);
-        let args = [
-            Bytes::copy_from_slice(&upload.0),
-            Bytes::copy_from_slice(blake3::hash(&bytes).as_bytes()),
-            format!("{:08}", bytes.len()).into(),
-            Bytes::copy_from_slice(&Mark::new(&*self.0.ambient).0),
-            retention.as_ms().to_string().into(),
-            bytes,
-        ];
-        match wire.change(&PUT_SMALL, &[keys.manifest()], &args, call).await {
-            Ok(answer) => verdict(&answer)?.ok_or_else(|| answer.strange()),
-            Err(Failure::NotSent(error)) => Err(error.with_outcome(Outcome::NotApplied)),
-            Err(Failure::Lost(error)) => match wire.look(keys, call).await {
-                // Only what is there proves anything: the bytes may still be under way.
-                Ok(Look { live: Some(manifest), .. }) if manifest.upload == upload => {
-                    Ok(BlobPutResult::Stored { expires_at: manifest.expires, store_now: manifest.committed })
+        let finish = self.finish(keys, upload, blake3::hash(&bytes), payload.size(), retention);
+        let unseen = Call::reading(call.deadline);
+        let end = End::In(left_ms(call) + LEFTOVER_MS);
+        let line = wire.finishing_line();
+        // Never repeated: coming after the script, it could be finished a second time.
+        let sent = wire.upload(line, keys.staged(upload), bytes, end, false, &unseen);
+        let (sent, finished) = join(sent, wire.change(line, &FINISH, &finish.names, &finish.args, call)).await;
+        let (answer, lost) = match finished {
+            Ok(answer) if answer.word() == b"gone" => {
+                // It came before the segment, or the segment did not come at all.
+                sent?;
+                wire.change_surely(&FINISH, &finish.names, &finish.args, keys, call).await?
+            }
+            Ok(answer) => (answer, false),
+            Err(Failure::NotSent(error)) => {
+                if sent.is_ok() {
+                    wire.hasten(vec![keys.staged(upload)]);
                 }
-                _ => Err(error.with_outcome(Outcome::Unknown)),
-            },
-        }
+                return Err(error);
+            }
+            Err(Failure::Lost(error)) => {
+                (wire.change_again(&FINISH, &finish.names, &finish.args, keys, call, error).await?, true)
+            }
+        };
+        verdict(&answer, lost)
     }
 
     async fn put_large(
@@ -72,13 +88,9 @@ impl RedisRelocation {
     ) -> Result<BlobPutResult, Error> {
         let wire = &self.0.wire;
         let upload = Upload::new(&*self.0.ambient);
-        let count = payload.size().div_ceil(SEGMENT);
+        let uploaded: Vec<Bytes> = keys.uploaded(upload, segments(payload.size(), SEGMENT)).collect();
         // In the server's time, so that a segment that was stuck on its way is not kept the longer for it.
-        let left = call.deadline.saturating_duration_since(ambient::monotonic());
-        let end = look.now.unix_ms() + u64::try_from(left.as_millis()).unwrap_or(u64::MAX / 2) + LEFTOVER_MS;
-        let mut uploaded = vec![keys.staged(upload)];
-        uploaded.extend(keys.segments(upload, count).skip(1));
-
+        let end = End::At(look.now.unix_ms() + left_ms(call) + LEFTOVER_MS);
         // Until the upload is finished nothing is applied, whatever was sent: a call that "reads".
         let unseen = Call::reading(call.deadline);
         let digest = match self.upload(&uploaded, payload, end, &unseen).await {
@@ -88,48 +100,38 @@ impl RedisRelocation {
                 return Err(error.with_outcome(Outcome::NotApplied));
             }
         };
+        let finish = self.finish(keys, upload, digest, payload.size(), retention);
+        let result = match wire.change_surely(&FINISH, &finish.names, &finish.args, keys, call).await {
+            Ok((answer, lost)) => verdict(&answer, lost),
+            Err(error) => Err(error),
+        };
+        let unused = match &result {
+            Ok(BlobPutResult::Stored { .. }) => false,
+            Ok(_) => true,
+            Err(error) => error.outcome() == Outcome::NotApplied,
+        };
+        if unused {
+            wire.hasten(uploaded);
+        }
+        result
+    }
 
+    fn finish(&self, keys: &Keys, upload: Upload, digest: blake3::Hash, size: usize, retention: Retention) -> Finish {
         let mut names = vec![keys.manifest(), keys.staged(upload)];
-        names.extend(keys.segments(upload, count));
+        names.extend(keys.segments(upload, segments(size, SEGMENT)));
         let args = [
             Bytes::copy_from_slice(&upload.0),
             Bytes::copy_from_slice(digest.as_bytes()),
-            format!("{:08}", payload.size()).into(),
+            format!("{size:08}").into(),
             format!("{SEGMENT:08}").into(),
             Bytes::copy_from_slice(&Mark::new(&*self.0.ambient).0),
             retention.as_ms().to_string().into(),
         ];
-        // It finds what it did itself, and does it once only.
-        let (answer, lost) = match wire.change_surely(&FINISH, &names, &args, call).await {
-            Ok(answered) => answered,
-            Err(error) => {
-                if error.outcome() == Outcome::NotApplied {
-                    wire.hasten(uploaded);
-                }
-                return Err(error);
-            }
-        };
-        match verdict(&answer)? {
-            Some(stored @ BlobPutResult::Stored { .. }) => Ok(stored),
-            Some(other) => {
-                wire.hasten(uploaded);
-                Ok(other)
-            }
-            None if answer.word() != b"gone" => Err(answer.strange()),
-            None if lost => {
-                let said = "the answer was lost, and the blob is gone; it was deleted or expired since, or was never stored";
-                Err(Error::new(Code::Unavailable, Outcome::Unknown, said))
-            }
-            None => {
-                wire.hasten(uploaded);
-                let said = "the server lost segments while they were uploaded (a restart, a failover, or eviction)";
-                Err(Error::new(Code::Unavailable, Outcome::NotApplied, said))
-            }
-        }
+        Finish { names, args }
     }
 
     /// Sends every segment, a few at a time, and hashes the bytes as they pass.
-    async fn upload(&self, names: &[Bytes], payload: &Payload, end: u64, call: &Call) -> Result<blake3::Hash, Error> {
+    async fn upload(&self, names: &[Bytes], payload: &Payload, end: End, call: &Call) -> Result<blake3::Hash, Error> {
         let wire = &self.0.wire;
         let mut flying = FuturesUnordered::new();
         let feed = async {
@@ -140,7 +142,7 @@ impl RedisRelocation {
                 while flying.len() >= wire.window() {
                     flying.next().await.transpose()?;
                 }
-                flying.push(wire.upload(name.clone(), bytes, end, call));
+                flying.push(wire.upload(Line::Blobs, name.clone(), bytes, end, true, call));
                 // A future starts at its first poll: get this one going while the next piece is fetched.
                 if let Poll::Ready(Some(done)) = futures_util::poll!(flying.next()) {
                     done?;
@@ -176,16 +178,33 @@ async fn compare(manifest: &Manifest, store_now: StoreTime, payload: &Payload) -
     })
 }
 
-/// What a put's script says; `None` for a word that is no verdict.
-fn verdict(answer: &Answer) -> Result<Option<BlobPutResult>, Error> {
-    Ok(match answer.word() {
-        b"stored" => Some(BlobPutResult::Stored { store_now: answer.time(1)?, expires_at: answer.time(2)? }),
+/// What the script that finishes an upload says. `lost`: it may have run before, with an answer that nobody heard.
+fn verdict(answer: &Answer, lost: bool) -> Result<BlobPutResult, Error> {
+    let ended = |outcome, said: &str| Err(Error::new(Code::Unavailable, outcome, said));
+    match answer.word() {
+        b"stored" => Ok(BlobPutResult::Stored { store_now: answer.time(1)?, expires_at: answer.time(2)? }),
         b"taken" if answer.text(1) == b"1" => {
-            Some(BlobPutResult::AlreadyStored { expires_at: answer.time(2)?, store_now: answer.time(3)? })
+            Ok(BlobPutResult::AlreadyStored { expires_at: answer.time(2)?, store_now: answer.time(3)? })
         }
-        b"taken" => Some(BlobPutResult::Conflict { store_now: answer.time(3)? }),
-        _ => None,
-    })
+        b"taken" if lost && answer.text(4) == b"0" => ended(
+            Outcome::Unknown,
+            "the answer was lost, and others have stored other bytes: before this blob, or after it was gone",
+        ),
+        b"taken" => Ok(BlobPutResult::Conflict { store_now: answer.time(3)? }),
+        b"gone" if lost => {
+            ended(Outcome::Unknown, "the answer was lost, and the blob is gone: deleted or expired since, or never stored")
+        }
+        b"gone" => {
+            ended(Outcome::NotApplied, "the server lost segments while they were uploaded (a restart, a failover, or eviction)")
+        }
+        _ => Err(answer.strange()),
+    }
+}
+
+/// What is left of the operation timeout.
+fn left_ms(call: &Call) -> u64 {
+    let left = call.deadline.saturating_duration_since(ambient::monotonic());
+    u64::try_from(left.as_millis()).unwrap_or(u64::MAX / 2)
 }
 
 async fn piece(payload: &Payload, range: Range<usize>) -> Result<Bytes, Error> {

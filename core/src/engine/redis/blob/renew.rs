@@ -24,7 +24,7 @@ impl RedisRelocation {
                 retention.as_ms().to_string().into(),
             ];
             // Over the mark that was seen, so that it is applied at most once.
-            let (answer, lost) = wire.change_surely(&RENEW, &names, &args, call).await?;
+            let (answer, lost) = wire.change_surely(&RENEW, &names, &args, keys, call).await?;
             match answer.word() {
                 b"renewed" => {
                     return Ok(BlobRenewResult::Renewed { store_now: answer.time(1)?, expires_at: answer.time(2)? });

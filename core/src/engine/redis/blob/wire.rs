@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::keys::Keys;
-use super::manifest::{HEADER, Manifest, Stored};
+use super::manifest::{LENGTH, Manifest, Stored};
 use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome, StoreTime};
+use crate::engine::redis::answers;
 use crate::engine::redis::client::{Client, Script};
 use crate::engine::redis::transport::{Batch, Command, Failure, Line, Reply};
 use crate::{ambient, background};
@@ -18,7 +19,6 @@ macro_rules! script {
     };
 }
 
-pub(super) static PUT_SMALL: Script = script!("put_small.lua");
 pub(super) static FINISH: Script = script!("finish.lua");
 pub(super) static RENEW: Script = script!("renew.lua");
 pub(super) static DELETE: Script = script!("delete.lua");
@@ -28,6 +28,8 @@ static LOOK: Script = Script::reading(include_str!("look.lua"));
 const UNLINK_SEGMENTS: usize = 4;
 /// How long unlinking, which only hastens what expiry does anyway, may take.
 const UNLINK_TIME: Duration = Duration::from_secs(10);
+/// A script gives back strings up to this size. It costs the server 1.3 ns per byte, since Lua hashes every string.
+const THROUGH_LUA: usize = 16 * 1_024;
 
 #[derive(Clone)]
 pub(super) struct Wire {
@@ -39,8 +41,21 @@ pub(super) struct Look {
     pub(super) now: StoreTime,
     /// The manifest, if it is there and not expired.
     pub(super) live: Option<Manifest>,
-    /// What was asked for of the string: the header, and the bytes behind it.
-    pub(super) string: Bytes,
+}
+
+/// The first segment, where it was read together with the manifest.
+pub(super) enum First {
+    Read(Option<Bytes>),
+    Unread,
+}
+
+/// When a segment of an upload expires.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    /// At an instant of the server's clock.
+    At(u64),
+    /// So many milliseconds after it came.
+    In(u64),
 }
 
 /// What lies under a key.
@@ -51,29 +66,17 @@ enum Found {
     Other,
 }
 
-impl Found {
-    fn of(reply: Reply) -> Result<Self, Error> {
-        match reply {
-            Reply::Nil => Ok(Self::Nothing),
-            Reply::Bytes(string) if string.is_empty() => Ok(Self::Nothing),
-            Reply::Bytes(string) => Ok(Self::String(string)),
-            Reply::Error { code, .. } if code == "WRONGTYPE" => Ok(Self::Other),
-            other => Err(unexpected(other)),
-        }
-    }
-}
-
 impl Wire {
     pub(super) fn new(client: Client) -> Self {
         Self { client }
     }
 
-    pub(super) fn close(&self) {
-        self.client.close();
-    }
-
     pub(super) fn counters(&self) -> &EngineCounters {
         self.client.counters()
+    }
+
+    pub(super) fn close(&self) {
+        self.client.close();
     }
 
     /// How many segments one operation has in flight. Somebody else's client is one line for everything: one at a time there.
@@ -82,132 +85,191 @@ impl Wire {
     }
 
     pub(super) async fn now(&self, call: &Call) -> Result<StoreTime, Error> {
-        let batch = Batch { commands: vec![vec![Bytes::from_static(b"TIME")]], atomic: false };
-        let mut replies = self.client.commands(Line::Small, batch, true, call).await.map_err(unread)?;
-        time(replies.pop())
+        time(self.single(Line::Small, command(&["TIME"]), call).await?)
     }
 
-    /// Reads the header of a manifest, for an operation that changes something: what is not ours there is an error.
+    /// Reads a manifest, for an operation that changes something: what is not ours there is an error.
     pub(super) async fn look(&self, keys: &Keys, call: &Call) -> Result<Look, Error> {
         // What `call` says of the operation's own writes is not to be touched by a read.
         let reading = Call::reading(call.deadline);
-        let (now, found) = self.observe(Line::Small, keys, Some(HEADER), &reading).await?;
-        let string = match found {
-            Found::Nothing => return Ok(Look { now, live: None, string: Bytes::new() }),
-            Found::String(string) => string,
+        let (now, found, _) = self.observe(Line::Small, keys, false, &reading).await?;
+        let live = match found {
+            Found::Nothing => None,
             Found::Other => return Err(foreign()),
+            Found::String(string) => match Stored::parse(&string) {
+                Stored::Ours(manifest) => Some(manifest).filter(|manifest| manifest.is_live(now)),
+                Stored::Newer => return Err(newer()),
+                Stored::Foreign => return Err(foreign()),
+            },
         };
-        match Stored::parse(&string) {
-            Stored::Ours(manifest) => Ok(Look { now, live: Some(manifest).filter(|manifest| manifest.is_live(now)), string }),
-            Stored::Newer => Err(newer()),
-            Stored::Foreign => Err(foreign()),
-        }
+        Ok(Look { now, live })
     }
 
-    /// Reads a manifest and the bytes behind it, for a read: what is not ours there is nothing.
-    pub(super) async fn open(&self, keys: &Keys, call: &Call) -> Result<Look, Error> {
-        let (now, found) = self.observe(Line::Blobs, keys, None, call).await?;
-        let Found::String(string) = found else { return Ok(Look { now, live: None, string: Bytes::new() }) };
-        match Stored::parse(&string) {
-            Stored::Ours(manifest) => Ok(Look { now, live: Some(manifest).filter(|manifest| manifest.is_live(now)), string }),
-            Stored::Newer => Err(newer()),
-            Stored::Foreign => Ok(Look { now, live: None, string: Bytes::new() }),
-        }
+    /// Reads a manifest and, if it comes cheap, the first segment, for a read: what is not ours there is nothing.
+    pub(super) async fn open(&self, keys: &Keys, call: &Call) -> Result<(Look, First), Error> {
+        let (now, found, first) = self.observe(Line::Blobs, keys, true, call).await?;
+        let stored = match found {
+            Found::String(string) => Stored::parse(&string),
+            Found::Nothing | Found::Other => Stored::Foreign,
+        };
+        let live = match stored {
+            Stored::Ours(manifest) => Some(manifest).filter(|manifest| manifest.is_live(now)),
+            Stored::Newer => return Err(newer()),
+            Stored::Foreign => None,
+        };
+        Ok((Look { now, live }, first))
     }
 
-    /// The clock, and what lies under a manifest's key: all of it, or the first bytes `wanted`.
-    async fn observe(&self, line: Line, keys: &Keys, wanted: Option<usize>, call: &Call) -> Result<(StoreTime, Found), Error> {
-        let last = wanted.map_or_else(|| Bytes::from_static(b"-1"), |wanted| (wanted - 1).to_string().into());
+    /// The clock, what lies under a manifest's key, and the first segment if it is wanted.
+    async fn observe(&self, line: Line, keys: &Keys, wanted: bool, call: &Call) -> Result<(StoreTime, Found, First), Error> {
         if self.client.transactions() {
-            let read = vec![Bytes::from_static(b"GETRANGE"), keys.manifest(), Bytes::from_static(b"0"), last.clone()];
-            let batch = Batch { commands: vec![vec![Bytes::from_static(b"TIME")], read], atomic: true };
-            let mut replies = self.client.commands(line, batch, true, call).await.map_err(unread)?;
-            match (replies.pop(), replies.pop()) {
-                // A server whose memory is full queues no command at all, not even one that reads. A script it runs.
-                (Some(Reply::Error { code, .. }), _) if code == "OOM" || code == "EXECABORT" => {}
-                (Some(found), now) => return Ok((time(now)?, Found::of(found)?)),
-                (None, _) => return Err(silent()),
+            let mut get = command(&["GETRANGE", "", "0", ""]);
+            get[1] = keys.manifest();
+            get[3] = (LENGTH - 1).to_string().into();
+            let mut commands = vec![command(&["TIME"]), get];
+            if wanted {
+                commands.push(vec![Bytes::from_static(b"GET"), keys.first()]);
+            }
+            let batch = Batch { commands, atomic: true };
+            let replies = self.client.commands(line, batch, true, call).await.map_err(unread)?;
+            let refused = |reply: &Reply| matches!(reply, Reply::Error { code, .. } if code == "OOM");
+            // A server whose memory is full queues no command at all, not even one that reads. A script it runs.
+            if !replies.iter().any(refused) {
+                let mut replies = replies.into_iter();
+                let mut next = || replies.next().ok_or_else(silent);
+                let (now, found) = (time(next()?)?, Found::of(next()?)?);
+                let first = if wanted { First::Read(string(next()?)?) } else { First::Unread };
+                return Ok((now, found, first));
             }
         }
-        let reply = self.client.script(line, &LOOK, &[keys.manifest()], &[last], true, call).await.map_err(unread)?;
-        let Reply::Array(mut items) = reply else { return Err(unexpected(reply)) };
-        let rest = if items.len() > 2 { items.split_off(2) } else { Vec::new() };
-        let found = match rest.into_iter().next() {
-            Some(string) => Found::of(string)?,
-            None => Found::Other,
+        let most = if wanted { THROUGH_LUA.to_string().into() } else { Bytes::from_static(b"-1") };
+        let reply = self.client.script(line, &LOOK, &[keys.manifest(), keys.first()], &[most], true, call).await;
+        let items = match reply.map_err(unread)? {
+            Reply::Array(items) => items,
+            other => return Err(unexpected(&other)),
         };
-        Ok((time(Some(Reply::Array(items)))?, found))
+        let mut items = items.into_iter();
+        let clock = Reply::Array(items.by_ref().take(2).collect());
+        let found = items.next().map_or(Ok(Found::Other), Found::of)?;
+        let first = items.next().map_or(Ok(First::Unread), |first| string(first).map(First::Read))?;
+        Ok((time(clock)?, found, first))
     }
 
     /// Reads one segment; `None` if it is not there, or nothing of ours.
     pub(super) async fn segment(&self, key: Bytes, call: &Call) -> Result<Option<Bytes>, Error> {
-        let batch = Batch { commands: vec![vec![Bytes::from_static(b"GET"), key]], atomic: false };
-        let mut replies = self.client.commands(Line::Blobs, batch, true, call).await.map_err(unread)?;
-        match replies.pop() {
-            Some(Reply::Bytes(bytes)) => Ok(Some(bytes)),
-            Some(Reply::Nil) => Ok(None),
-            Some(Reply::Error { code, .. }) if code == "WRONGTYPE" => Ok(None),
-            Some(other) => Err(unexpected(other)),
-            None => Err(silent()),
-        }
+        string(self.single(Line::Blobs, vec![Bytes::from_static(b"GET"), key], call).await?)
     }
 
-    /// Writes one segment that expires at `end`. `NX`: a command that was repeated and comes late must not set back the expiry
-    /// of a segment that is in use by then.
-    pub(super) async fn upload(&self, key: Bytes, bytes: Bytes, end: u64, call: &Call) -> Result<(), Error> {
-        let flag = Bytes::from_static;
-        let set: Command = vec![flag(b"SET"), key, bytes, flag(b"NX"), flag(b"PXAT"), end.to_string().into()];
+    async fn single(&self, line: Line, command: Command, call: &Call) -> Result<Reply, Error> {
+        let batch = Batch { commands: vec![command], atomic: false };
+        self.client.commands(line, batch, true, call).await.map_err(unread)?.pop().ok_or_else(silent)
+    }
+
+    /// The line on which a script goes right behind a segment.
+    pub(super) fn finishing_line(&self) -> Line {
+        self.client.line_of_writes(Line::Blobs)
+    }
+
+    /// Writes one segment of an upload.
+    ///
+    /// `NX`: a command that was repeated and comes late must not set back the expiry of a segment that is in use by then.
+    pub(super) async fn upload(
+        &self,
+        line: Line,
+        key: Bytes,
+        bytes: Bytes,
+        end: End,
+        repeat: bool,
+        call: &Call,
+    ) -> Result<(), Error> {
+        let (unit, end) = match end {
+            End::At(instant) => ("PXAT", instant),
+            End::In(life) => ("PX", life),
+        };
+        let mut set = command(&["SET", "", "", "NX", unit, ""]);
+        (set[1], set[2], set[5]) = (key, bytes, end.to_string().into());
         let batch = Batch { commands: vec![set], atomic: false };
-        let mut replies = self.client.commands(Line::Blobs, batch, true, call).await.map_err(unread)?;
-        match replies.pop() {
+        match self.client.commands(line, batch, repeat, call).await.map_err(unread)?.pop() {
             Some(Reply::Bytes(_) | Reply::Nil) => Ok(()),
-            Some(other) => Err(unexpected(other)),
+            Some(other) => Err(unexpected(&other)),
             None => Err(silent()),
         }
     }
 
     /// Runs a script that may change something, once.
-    pub(super) async fn change(&self, script: &Script, keys: &[Bytes], args: &[Bytes], call: &Call) -> Result<Answer, Failure> {
-        self.run(script, keys, args, false, call).await
-    }
-
-    /// Runs a script that finds out by itself whether it did its work already: again after a lost answer, and then also says
-    /// that one was lost. A failure is the caller's.
-    pub(super) async fn change_surely(
+    pub(super) async fn change(
         &self,
+        line: Line,
         script: &Script,
         keys: &[Bytes],
         args: &[Bytes],
         call: &Call,
+    ) -> Result<Answer, Failure> {
+        let reply = self.client.script(line, script, keys, args, false, call).await?;
+        Answer::from(reply).map_err(Failure::NotSent)
+    }
+
+    /// Runs a script that finds out by itself whether it did its work already: again after a lost answer, and then also says
+    /// that one was lost.
+    pub(super) async fn change_surely(
+        &self,
+        script: &Script,
+        names: &[Bytes],
+        args: &[Bytes],
+        keys: &Keys,
+        call: &Call,
     ) -> Result<(Answer, bool), Error> {
-        match self.run(script, keys, args, false, call).await {
+        match self.change(Line::Small, script, names, args, call).await {
             Ok(answer) => Ok((answer, false)),
-            Err(Failure::NotSent(error)) => Err(error.with_outcome(Outcome::NotApplied)),
-            Err(Failure::Lost(_)) => {
-                // `call` says that something was sent, and whatever becomes of the second attempt, so it was.
-                let again = Call::reading(call.deadline);
-                match self.run(script, keys, args, true, &again).await {
-                    Ok(answer) => Ok((answer, true)),
-                    Err(Failure::NotSent(error) | Failure::Lost(error)) => Err(error.with_outcome(Outcome::Unknown)),
-                }
-            }
+            Err(Failure::NotSent(error)) => Err(error),
+            Err(Failure::Lost(error)) => Ok((self.change_again(script, names, args, keys, call, error).await?, true)),
         }
     }
 
-    async fn run(&self, script: &Script, keys: &[Bytes], args: &[Bytes], repeat: bool, call: &Call) -> Result<Answer, Failure> {
-        let payload: usize = args.iter().map(Bytes::len).sum();
-        let line = if payload > 4_096 { Line::Blobs } else { Line::Small };
-        let reply = self.client.script(line, script, keys, args, repeat, call).await?;
-        Answer::from(reply).map_err(Failure::NotSent)
+    /// Runs a script again whose answer was `lost`.
+    pub(super) async fn change_again(
+        &self,
+        script: &Script,
+        names: &[Bytes],
+        args: &[Bytes],
+        keys: &Keys,
+        call: &Call,
+        lost: Error,
+    ) -> Result<Answer, Error> {
+        let unknown = |error: Error| error.with_outcome(Outcome::Unknown);
+        if lost.code() == Code::Timeout {
+            return Err(unknown(lost));
+        }
+        // `call` says that something was sent, and whatever becomes of this attempt, so it was.
+        let again = Call::reading(call.deadline);
+        match self.client.script_again(Line::Small, script, names, args, &keys.witness(), &again).await {
+            Ok(reply) => Answer::from(reply).map_err(unknown),
+            Err(Failure::NotSent(error) | Failure::Lost(error)) => Err(unknown(error)),
+        }
+    }
+
+    /// Where replicas must acknowledge: sees to it that they have what was just seen, which others may have written.
+    pub(super) async fn confirm(&self, keys: &Keys, call: &Call) -> Result<(), Error> {
+        if self.client.line_of_writes(Line::Small) == Line::Small {
+            return Ok(());
+        }
+        match self.client.look(vec![command(&["TIME"])], &keys.witness(), call).await {
+            Ok(_) => Ok(()),
+            Err(Failure::NotSent(error)) => Err(error),
+            Err(Failure::Lost(error)) => Err(error.with_outcome(Outcome::Unknown)),
+        }
     }
 
     /// Removes segments that expire by themselves, so that their memory is free earlier. Nobody waits for it.
     pub(super) fn hasten(&self, keys: Vec<Bytes>) {
+        if keys.is_empty() {
+            return;
+        }
         let client = self.client.clone();
         let call = Call::reading(ambient::monotonic() + UNLINK_TIME);
         background::handle().spawn(async move {
             for some in keys.chunks(UNLINK_SEGMENTS) {
-                let mut unlink: Command = vec![Bytes::from_static(b"UNLINK")];
+                let mut unlink = command(&["UNLINK"]);
                 unlink.extend_from_slice(some);
                 let batch = Batch { commands: vec![unlink], atomic: false };
                 if client.commands(Line::Blobs, batch, false, &call).await.is_err() {
@@ -224,10 +286,10 @@ pub(super) struct Answer(Vec<Bytes>);
 
 impl Answer {
     fn from(reply: Reply) -> Result<Self, Error> {
-        let Reply::Array(items) = reply else { return Err(unexpected(reply)) };
+        let Reply::Array(items) = reply else { return Err(unexpected(&reply)) };
         let fields = items.into_iter().map(|item| match item {
             Reply::Bytes(bytes) => Ok(bytes),
-            other => Err(unexpected(other)),
+            other => Err(unexpected(&other)),
         });
         let answer = Self(fields.collect::<Result<_, _>>()?);
         match answer.word() {
@@ -254,18 +316,39 @@ impl Answer {
     }
 }
 
-fn time(reply: Option<Reply>) -> Result<StoreTime, Error> {
-    if let Some(Reply::Array(parts)) = &reply
+impl Found {
+    fn of(reply: Reply) -> Result<Self, Error> {
+        match reply {
+            Reply::Nil => Ok(Self::Nothing),
+            Reply::Bytes(string) if string.is_empty() => Ok(Self::Nothing),
+            Reply::Bytes(string) => Ok(Self::String(string)),
+            Reply::Error { code, .. } if code == "WRONGTYPE" => Ok(Self::Other),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+fn string(reply: Reply) -> Result<Option<Bytes>, Error> {
+    match reply {
+        Reply::Bytes(bytes) => Ok(Some(bytes)),
+        Reply::Nil => Ok(None),
+        Reply::Error { code, .. } if code == "WRONGTYPE" => Ok(None),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn command(words: &[&'static str]) -> Command {
+    words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect()
+}
+
+fn time(reply: Reply) -> Result<StoreTime, Error> {
+    if let Reply::Array(parts) = &reply
         && let [Reply::Bytes(seconds), Reply::Bytes(micros)] = &parts[..]
         && let (Some(seconds), Some(micros)) = (decimal(seconds), decimal(micros))
     {
         return Ok(StoreTime::from_unix_ms(seconds.saturating_mul(1_000).saturating_add(micros / 1_000)));
     }
-    Err(reply.map_or_else(silent, unexpected))
-}
-
-fn silent() -> Error {
-    Error::internal("a command without a reply")
+    Err(unexpected(&reply))
 }
 
 fn decimal(text: &[u8]) -> Option<u64> {
@@ -274,9 +357,12 @@ fn decimal(text: &[u8]) -> Option<u64> {
 
 /// A failure of something that changes nothing anybody sees.
 fn unread(failure: Failure) -> Error {
-    match failure {
-        Failure::NotSent(error) | Failure::Lost(error) => error.with_outcome(Outcome::NotApplied),
-    }
+    let (Failure::NotSent(error) | Failure::Lost(error)) = failure;
+    error.with_outcome(Outcome::NotApplied)
+}
+
+fn silent() -> Error {
+    Error::internal("a command without a reply")
 }
 
 fn foreign() -> Error {
@@ -288,23 +374,7 @@ fn newer() -> Error {
     Error::new(Code::Incompatible, Outcome::NotApplied, said)
 }
 
-/// An answer that says that the command did nothing, or that makes no sense.
-fn unexpected(reply: Reply) -> Error {
-    let Reply::Error { code, message } = reply else {
-        return Error::internal("the server answered a command with a reply of another kind");
-    };
-    let refused = |code, said| Error::new(code, Outcome::NotApplied, said);
-    match code.as_str() {
-        "OOM" => refused(Code::OutOfMemory, "the server refused the write: its maxmemory is reached".to_owned()),
-        "NOPERM" | "NOAUTH" | "WRONGPASS" => refused(Code::Unauthenticated, format!("the server refused: {code} {message}")),
-        "WRONGTYPE" => foreign(),
-        _ if message.contains("invalid bulk length") => {
-            let said = "the server's proto-max-bulk-len is smaller than a blob segment needs (512 KiB are enough): raise it";
-            refused(Code::Incompatible, said.to_owned())
-        }
-        "LOADING" | "READONLY" | "MASTERDOWN" | "BUSY" | "MISCONF" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => {
-            refused(Code::Unavailable, format!("the server answered {code}"))
-        }
-        _ => Error::internal(format!("the server answered an unexpected error {code}")),
-    }
+/// A reply that is an error, or none that was looked for.
+fn unexpected(reply: &Reply) -> Error {
+    answers::error_of(reply).unwrap_or_else(|| Error::internal("the server answered with a reply of another kind than expected"))
 }

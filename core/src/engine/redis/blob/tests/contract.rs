@@ -7,24 +7,13 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::tap::named;
+use super::tap::{named, runs};
 use super::*;
 use crate::contract::{Code, Outcome, PayloadSource, limits};
+use crate::engine::redis::blob::wire::FINISH;
 
-const SIZES: [usize; 12] = [
-    0,
-    1,
-    SEGMENT - 1,
-    SEGMENT,
-    SEGMENT + 1,
-    INLINE - 1,
-    INLINE,
-    INLINE + 1,
-    2 * SEGMENT,
-    2 * SEGMENT + 1,
-    5 * SEGMENT + 7,
-    limits::MAX_BLOB,
-];
+const SIZES: [usize; 10] =
+    [0, 1, 20_000, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT, 2 * SEGMENT + 1, 5 * SEGMENT + 7, limits::MAX_BLOB];
 
 async fn keeps_the_contract(store: &Store, size: usize) {
     let name = format!("size {size}");
@@ -102,12 +91,35 @@ fn references_and_prefixes_are_told_apart_byte_by_byte() {
 fn a_small_blob_takes_one_round_trip() {
     let rig = Rig::start(&[]);
     let store = rig.store();
-    run(async {
-        stored(&store.put("small", bytes(INLINE), MINUTE).await.unwrap());
-        assert_eq!(store.tap.seen().len(), 1, "put");
-        assert!(store.bytes("small").await.is_some());
-        assert_eq!(store.tap.seen().len(), 1, "read");
+    let (sent, seen) = tokio::sync::oneshot::channel::<()>();
+    // The segment's answer is held back until the script is on its way, too.
+    store.tap.once(named("SET"), |send| async move {
+        let answer = send.await;
+        seen.await.unwrap();
+        answer
     });
+    store.tap.once(runs(&FINISH), |send| {
+        sent.send(()).unwrap();
+        send
+    });
+    run(async {
+        stored(&store.put("small", bytes(SEGMENT), MINUTE).await.unwrap());
+        assert_eq!(store.tap.seen().len(), 2);
+        assert!(store.has("small").await);
+        assert_eq!(store.tap.seen().len(), 1);
+    });
+}
+
+#[test]
+fn a_small_blob_whose_segment_comes_behind_its_script_is_stored_all_the_same() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    store.tap.once(named("SET"), |send| async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        send.await
+    });
+    stored(&run(store.put("small", "late", MINUTE)).unwrap());
+    assert!(run(store.bytes("small")).unwrap() == b"late");
 }
 
 struct Pieces {
@@ -190,9 +202,9 @@ fn something_else_under_our_key_is_left_alone() {
     {
         let key = run(async {
             stored(&store.put(name, "x", MINUTE).await.unwrap());
-            rig.keys().pop().unwrap()
+            rig.keys().into_iter().find(|key| key.ends_with(":b")).unwrap()
         });
-        let _: i64 = rig.ask(&["DEL", &key]);
+        let _: i64 = rig.ask(&["DEL", &key, &format!("{key}0")]);
         let planted: Vec<&str> = plant.iter().map(|word| if word.is_empty() { key.as_str() } else { word }).collect();
         let _: redis::Value = rig.ask(&planted);
         run(async {
@@ -209,9 +221,34 @@ fn something_else_under_our_key_is_left_alone() {
                 Ok(found) => panic!("{found:?}"),
             }
         });
-        assert_eq!(rig.keys(), std::slice::from_ref(&key), "{name}");
+        until("only what was planted is left", || rig.keys() == std::slice::from_ref(&key));
         let _: i64 = rig.ask(&["DEL", &key]);
     }
+}
+
+#[test]
+fn a_full_server_refuses_puts_and_allows_what_frees_memory() {
+    let rig = Rig::start(&["--maxmemory", "8mb", "--maxmemory-policy", "noeviction"]);
+    let store = rig.store();
+    run(async {
+        stored(&store.put("large", bytes(9 * SEGMENT), MINUTE).await.unwrap());
+        stored(&store.put("small", bytes(1_000), MINUTE).await.unwrap());
+        let error = store.put("too large", bytes(40 * SEGMENT), MINUTE).await.unwrap_err();
+        assert_eq!((error.code(), error.outcome()), (Code::OutOfMemory, Outcome::NotApplied), "{error}");
+        assert!(!store.has("too large").await);
+    });
+    until("what was uploaded is gone", || rig.segments().len() == 10);
+    let _: redis::Value = rig.ask(&["CONFIG", "SET", "maxmemory", "1mb"]);
+    run(async {
+        let error = store.put("more", "x", MINUTE).await.unwrap_err();
+        assert_eq!((error.code(), error.outcome()), (Code::OutOfMemory, Outcome::NotApplied), "{error}");
+        for name in ["large", "small"] {
+            assert!(store.has(name).await);
+            assert!(matches!(store.renew(name, 2 * MINUTE).await.unwrap(), BlobRenewResult::Renewed { .. }), "{name}");
+            store.delete(name).await.unwrap();
+        }
+    });
+    until("all is gone", || rig.keys().is_empty());
 }
 
 #[test]

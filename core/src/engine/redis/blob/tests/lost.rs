@@ -3,18 +3,18 @@
 use super::tap::{lost, named, runs};
 use super::*;
 use crate::contract::{Code, Outcome};
-use crate::engine::redis::blob::wire::{DELETE, FINISH, PUT_SMALL, RENEW};
+use crate::engine::redis::blob::wire::{DELETE, FINISH, RENEW};
 
 #[test]
 fn a_put_finds_its_own_work_after_a_lost_answer() {
     let rig = Rig::start(&[]);
     let store = rig.store();
     run(async {
-        for (name, size, script) in [("small", 10, &PUT_SMALL), ("large", 3 * SEGMENT, &FINISH)] {
+        for (name, size) in [("small", 10), ("large", 3 * SEGMENT)] {
             let rival = store.clone();
             let told = Arc::new(parking_lot::Mutex::new(None));
             let heard = Arc::clone(&told);
-            store.tap.once(runs(script), move |send| async move {
+            store.tap.once(runs(&FINISH), move |send| async move {
                 send.await.unwrap();
                 // "With that expiry": others may have moved it meanwhile.
                 let BlobRenewResult::Renewed { expires_at, store_now } = rival.renew(name, 7 * MINUTE).await.unwrap() else {
@@ -36,18 +36,74 @@ fn a_put_finds_its_own_work_after_a_lost_answer() {
 fn a_put_whose_finish_never_came_is_finished_by_the_repeat() {
     let rig = Rig::start(&[]);
     let store = rig.store();
-    store.tap.once(runs(&FINISH), |_| async { Err(lost()) });
-    stored(&run(store.put("x", bytes(3 * SEGMENT), MINUTE)).unwrap());
-    assert!(run(store.bytes("x")).unwrap() == bytes(3 * SEGMENT));
+    for size in [10, 3 * SEGMENT] {
+        store.tap.once(runs(&FINISH), |_| async { Err(lost()) });
+        stored(&run(store.put("x", bytes(size), MINUTE)).unwrap());
+        assert!(run(store.bytes("x")).unwrap() == bytes(size));
+        run(store.delete("x")).unwrap();
+    }
 }
 
 #[test]
-fn a_small_put_whose_answer_is_lost_and_whose_work_is_not_seen_ends_as_unknown() {
+fn a_small_put_that_got_no_answer_at_all_is_not_sent_again() {
     let rig = Rig::start(&[]);
     let store = rig.store();
-    store.tap.once(runs(&PUT_SMALL), |_| async { Err(lost()) });
+    store.tap.once(named("SET"), |_| async { Err(lost()) });
+    store.tap.once(runs(&FINISH), |_| async { Err(lost()) });
     let error = run(store.put("x", "small", MINUTE)).unwrap_err();
     assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::Unknown));
+    assert_eq!(store.tap.seen().into_iter().filter(named("SET")).count(), 1);
+}
+
+#[test]
+fn a_put_that_was_replaced_before_its_repeat_reports_no_conflict() {
+    let rig = Rig::start(&[]);
+    for size in [10, 2 * SEGMENT] {
+        let (store, rival) = (rig.store(), rig.store());
+        store.tap.once(runs(&FINISH), move |send| async move {
+            send.await.unwrap();
+            rival.delete("x").await.unwrap();
+            stored(&rival.put("x", other(&bytes(size)), MINUTE).await.unwrap());
+            Err(lost())
+        });
+        let error = run(store.put("x", bytes(size), MINUTE)).unwrap_err();
+        assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::Unknown), "{error}");
+        // Whereas one that never came meets a conflict.
+        store.tap.once(runs(&FINISH), |_| async { Err(lost()) });
+        let conflict = run(store.put("x", bytes(size), MINUTE)).unwrap();
+        assert!(matches!(conflict, BlobPutResult::Conflict { .. }), "{conflict:?}");
+        run(store.delete("x")).unwrap();
+        until("nothing is left", || rig.keys().is_empty());
+    }
+}
+
+#[test]
+fn a_call_that_ends_early_says_what_it_may_have_done() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    for (size, which, outcome) in
+        [(2 * SEGMENT, "SET", Outcome::NotApplied), (2 * SEGMENT, "", Outcome::Unknown), (10, "", Outcome::Unknown)]
+    {
+        let (reached, mut hanging) = tokio::sync::oneshot::channel();
+        let hangs = |send: futures_util::future::BoxFuture<'static, _>| async move {
+            let _answer: Result<_, _> = send.await;
+            let _ = reached.send(());
+            std::future::pending().await
+        };
+        match which {
+            "" => store.tap.once(runs(&FINISH), hangs),
+            name => store.tap.once(named(name), hangs),
+        }
+        let call = writing();
+        run(async {
+            tokio::select! {
+                result = store.engine.put(reference("x"), bytes(size).into(), retention(MINUTE), call.clone()) => panic!("{result:?}"),
+                _ = &mut hanging => {}
+            }
+        });
+        assert_eq!(call.outcome(), outcome, "{size} {which}");
+        run(store.delete("x")).unwrap();
+    }
 }
 
 #[test]
@@ -93,20 +149,20 @@ fn a_segment_that_comes_a_second_time_changes_nothing() {
         stored(&store.put("x", bytes(2 * SEGMENT), 1_000 * MINUTE).await.unwrap());
         // Much later, the first of them comes once more.
         let again = store.tap.seen().into_iter().filter(named("SET")).nth(1).unwrap();
-        let before: Vec<u64> = rig.keys_like(":bs:").iter().map(|key| rig.expiry(key)).collect();
+        let before: Vec<u64> = rig.segments().iter().map(|key| rig.expiry(key)).collect();
         let _: redis::Value = rig.send(&again.commands[0]);
-        let after: Vec<u64> = rig.keys_like(":bs:").iter().map(|key| rig.expiry(key)).collect();
+        let after: Vec<u64> = rig.segments().iter().map(|key| rig.expiry(key)).collect();
         assert_eq!(before, after);
     });
 }
 
 #[test]
-fn a_small_put_that_comes_twice_is_put_once() {
+fn a_finish_that_comes_twice_finishes_once() {
     let rig = Rig::start(&[]);
     let store = rig.store();
     let (expires, _) = stored(&run(store.put("x", "small", MINUTE)).unwrap());
     // Somebody else's client may send again what it got no answer to.
-    let call = store.tap.seen().into_iter().find(runs(&PUT_SMALL)).unwrap();
+    let call = store.tap.seen().into_iter().find(runs(&FINISH)).unwrap();
     let answer: Vec<Vec<u8>> = rig.send(&call.commands[0]);
     assert_eq!(answer[0], b"stored");
     assert_eq!(answer[2], format!("{:016}", expires.unix_ms()).into_bytes());

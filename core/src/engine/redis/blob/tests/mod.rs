@@ -13,7 +13,7 @@ use zlink_test_servers::RedisServer;
 
 use self::tap::Tap;
 use super::RedisRelocation;
-use super::manifest::{INLINE, SEGMENT};
+use super::manifest::SEGMENT;
 use crate::ambient;
 use crate::call::Call;
 use crate::contract::{
@@ -87,6 +87,11 @@ impl Rig {
 
     fn keys_like(&self, part: &str) -> Vec<String> {
         self.keys().into_iter().filter(|key| key.contains(part)).collect()
+    }
+
+    /// The segments of what is visible.
+    fn segments(&self) -> Vec<String> {
+        self.keys().into_iter().filter(|key| key.contains(":bs:") || key.ends_with(":b0")).collect()
     }
 
     /// When a key expires.
