@@ -1,4 +1,5 @@
 //! Tests against real servers.
 
 mod basics;
+mod model;
 mod rig;

@@ -52,6 +52,20 @@ impl Rig {
         command.query_async(&mut self.raw.clone()).await.unwrap()
     }
 
+    /// The raw entries of the snapshot list.
+    pub(super) async fn snapshots(&self) -> Vec<Vec<u8>> {
+        self.raw("LRANGE {p}:S 0 -1").await
+    }
+
+    /// Moves the start of every snapshot `ms` into the past.
+    pub(super) async fn age_snapshots(&self, ms: u64) {
+        for (at, mut entry) in self.snapshots().await.into_iter().enumerate() {
+            let start = u64::from_be_bytes(entry[8..16].try_into().unwrap()) - ms;
+            entry[8..16].copy_from_slice(&start.to_be_bytes());
+            self.raw_of::<(), &[u8]>(&[b"LSET", b"{p}:S", at.to_string().as_bytes(), &entry]).await;
+        }
+    }
+
     pub(super) async fn put(&self, text: &str, value: &str) -> Version {
         put(&self.store, text, value).await
     }
