@@ -1,17 +1,18 @@
 -- Commits groups of conditions and mutations that touch no key in common, each as a whole or not at all.
--- KEYS: format, sequence, index, due, snapshots, nothing; the records, group by group; if the newest snapshot is known:
---   for each record the key that a large old value is moved to, then the undo hash and the list of names moved; the keys of
---   the entries that may be dropped.
--- ARGV: number of record keys; id of the newest snapshot or ''; droppable entries; number of groups; for each group the
---   number of its keys, and for each key its name, a code (condition: - m v; mutation: - d p r) and what the code asks for:
---   v: the expected stamp; p: nonce and place, value; r: those and the retention.
--- Answer: AGAIN, how many entries must be dropped and the snapshots, NEWER, or DONE, time, first sequence, whether snapshots are live, whether something is
---   due, and for each group 1 (applied), 0 (conflict) or -1 (foreign data).
-local records, newest_id = tonumber(ARGV[1]), ARGV[2]
-local base = 6
-local undo = base + 2 * records + 1
-local list, a = declared(3, newest_id == '' and base + records + 1 or undo + 2)
+-- KEYS: format, sequence, index, due, snapshots, nothing; the records, group by group; if the newest snapshot is known: for
+--   each record the key that a large old value is moved to, then the undo hash and the list of moved names; the keys of the
+--   entries that may be dropped.
+-- ARGV: number of records; bytes in front of the name in a record's key; id of the newest snapshot or ''; droppable entries;
+--   for each record what is asked of it, and the value if it is put. What is asked: + (a group begins) or -; condition (-, m
+--   or v); mutation (-, d, p or r); for p and r nonce and place, 10 bytes; for v the expected stamp, 18 bytes or none that
+--   can match; for r the retention.
+-- Answer: AGAIN, how many entries must be dropped and the snapshots, NEWER, or DONE, time, first sequence, whether snapshots
+--   are live, whether something is due, and for each group 1 (applied), 0 (conflict) or -1 (foreign data).
 local format, sequence, index, due, snapshots, nothing = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local records, stem, newest_id = tonumber(ARGV[1]), tonumber(ARGV[2]) + 1, ARGV[3]
+local first, last = 7, 6 + records
+local undo = last + records + 1
+local list, a = declared(4, newest_id == '' and last + 1 or undo + 2)
 
 local known = call('GET', format)
 if known and known ~= FORMAT then
@@ -19,97 +20,98 @@ if known and known ~= FORMAT then
 end
 local now = clock()
 call('ZCARD', index)
-local newest = call('LINDEX', snapshots, -1)
+local newest = call('LINDEX', snapshots, '-1')
 local oldest
 if newest then
   newest = entry(newest)
-  oldest = entry(call('LINDEX', snapshots, 0))
+  oldest = entry(call('LINDEX', snapshots, '0'))
 end
 
--- Conditions and foreign data.
-local DASH, MISSING, DELETE, PUT, RETAINED, VERSION = 45, 109, 100, 112, 114, 118
-local groups = tonumber(ARGV[a])
-local answer = { DONE, now, 0, 0, 0 }
-local changes, puts, retained, deletes, commits, k = {}, 0, 0, 0, 0, base
-a = a + 1
-for group = 1, groups do
-  local keys = tonumber(ARGV[a])
-  local status, first, putting, retaining = 1, #changes, 0, 0
+-- Conditions and foreign data. By record: its header, group and place of its value in ARGV; by group: its status, and the
+-- place of its sequence among the commits of this call, if it puts anything.
+local PLUS, DASH, MISSING, VERSION, DELETE, PUT, RETAINED = 43, 45, 109, 118, 100, 112, 114
+local asked, headers, group_of, values = {}, {}, {}, {}
+local status, commit_of = {}, {}
+local group = 0
+for k = first, last do
+  local what = ARGV[a]
+  local begins, condition, mutation = byte(what, 1, 3)
   a = a + 1
-  for _ = 1, keys do
-    k = k + 1
-    local name = ARGV[a]
-    local condition, mutation = byte(ARGV[a + 1], 1, 2)
-    a = a + 2
-    local header = try('GETRANGE', KEYS[k], 0, 33)
-    if type(header) == 'table' then
-      if not string.find(header.err, 'WRONGTYPE', 1, true) then
-        return failed(header)
-      end
-      status = -1
-    elseif header ~= '' and (#header < 34 or byte(header, 19) ~= 0 or byte(header, 27) ~= 0) then
-      status = -1
-    elseif condition ~= DASH and status == 1 then
-      local live = header ~= ''
+  if begins == PLUS then
+    group = group + 1
+    status[group] = 1
+  end
+  asked[k], group_of[k] = what, group
+  local skip = 4
+  if mutation == PUT or mutation == RETAINED then
+    values[k] = a
+    a = a + 1
+    skip = 14
+  end
+  local header = try('GETRANGE', KEYS[k], '0', '33')
+  headers[k] = header
+  if header == '' then
+    if condition == VERSION and status[group] == 1 then
+      status[group] = 0
+    end
+  elseif type(header) == 'table' then
+    if not string.find(header.err, 'WRONGTYPE', 1, true) then
+      return failed(header)
+    end
+    status[group] = -1
+  elseif #header < 34 or byte(header, 19) ~= 0 or byte(header, 27) ~= 0 then
+    status[group] = -1
+  elseif condition ~= DASH and status[group] == 1 then
+    local expires = parse('>I8', header, 27)
+    local live = expires == 0 or expires > now
+    if condition == MISSING then
       if live then
-        local expires = parse('>I8', header, 27)
-        live = expires == 0 or expires > now
+        status[group] = 0
       end
-      if condition == MISSING then
-        if live then
-          status = 0
-        end
-      elseif not live or sub(header, 1, 18) ~= ARGV[a] then
-        status = 0
-      end
-    end
-    if condition == VERSION then
-      a = a + 1
-    end
-    if mutation ~= DASH then
-      changes[#changes + 1] = { k = k, name = name, mutation = mutation, header = header, a = a }
-      if mutation == PUT then
-        putting = putting + 1
-        a = a + 2
-      elseif mutation == RETAINED then
-        putting, retaining = putting + 1, retaining + 1
-        a = a + 3
-      end
+    elseif not live or sub(header, 1, 18) ~= sub(what, skip, skip + 17) then
+      status[group] = 0
     end
   end
-  answer[5 + group] = status
-  if status == 1 then
-    if putting > 0 then
-      for at = first + 1, #changes do
-        changes[at].commit = commits
+end
+
+local commits, durable, retained, deleted = 0, 0, 0, 0
+for k = first, last do
+  group = group_of[k]
+  if status[group] == 1 then
+    local mutation = byte(asked[k], 3)
+    if mutation == DELETE then
+      deleted = deleted + 1
+    elseif mutation ~= DASH then
+      if mutation == PUT then
+        durable = durable + 1
+      else
+        retained = retained + 1
       end
-      commits = commits + 1
-      puts, retained = puts + putting, retained + retaining
-    end
-    deletes = deletes + #changes - first - putting
-  else
-    for at = #changes, first + 1, -1 do
-      changes[at] = nil
+      if not commit_of[group] then
+        commit_of[group] = commits
+        commits = commits + 1
+      end
     end
   end
 end
 
 -- What is due is read here, where a foreign type still fails nothing half-way.
-local reap = call('ZRANGEBYSCORE', due, '-inf', text(newest and min(now, oldest.start) or now), 'LIMIT', 0, 1)
-answer[4], answer[5] = newest and 1 or 0, #reap
-if #changes == 0 then
+local reap = call('ZRANGEBYSCORE', due, '-inf', text(newest and min(now, oldest.start) or now), 'LIMIT', '0', '1')
+local answer = { DONE, now, 0, newest and 1 or 0, #reap, unpack(status) }
+if durable + retained + deleted == 0 then
   return answer
 end
 
 -- What the newest snapshot saves, and who must leave.
-local saves, need, leave, all = {}, 0, 0, nil
+local saves, sizes, need, leave, all = {}, {}, 0, 0, nil
 if newest then
-  for at = 1, #changes do
-    local change = changes[at]
-    if change.header ~= '' and parse('>I8', change.header) <= newest.sequence then
-      change.size = call('STRLEN', KEYS[change.k])
-      need = need + change.size + #change.name + OVERHEAD
-      saves[#saves + 1] = change
+  for k = first, last do
+    local header = headers[k]
+    if header ~= '' and status[group_of[k]] == 1 and byte(asked[k], 3) ~= DASH and parse('>I8', header) <= newest.sequence then
+      local size = call('STRLEN', KEYS[k])
+      need = need + size + #KEYS[k] + OVERHEAD
+      saves[#saves + 1] = k
+      sizes[#saves] = size
     end
   end
   if now < newest.start or oldest.start + LIFE <= now or newest.base + newest.bytes - oldest.base + need > BOUND then
@@ -130,24 +132,25 @@ if newest then
   end
 end
 -- The commands that come last must all be allowed, or a commit that needs two of them could be torn.
-if retained > 0 and puts > retained or deletes > 0 and puts > 0 then
-  local allowed, key = redis.acl_check_cmd, KEYS[base + 1]
+if min(durable, 1) + min(retained, 1) + min(deleted, 1) > 1 then
+  local allowed, key = redis.acl_check_cmd, KEYS[first]
   if allowed and not (allowed('DEL', key) and allowed('MSET', key, '') and allowed('SET', key, '')) then
     return redis.error_reply('NOPERM this user may not run one of del, mset, set')
   end
 end
 
 -- From here on nothing fails: the first effect is what lack of memory refuses, or what lifts that check.
-local last = 0
-if puts > 0 then
-  last = try('INCRBY', sequence, commits)
-  if type(last) == 'table' then
-    return failed(last)
+local base = 0
+if commits > 0 then
+  local counted = try('INCRBY', sequence, commits)
+  if type(counted) == 'table' then
+    return failed(counted)
   end
-  if last > 9007199254740991 then
+  if counted > 9007199254740991 then
     return redis.error_reply('ZLINK the commit sequence is used up')
   end
-  answer[3] = last - commits + 1
+  base = counted - commits + 1
+  answer[3] = base
 else
   call('DEL', nothing)
 end
@@ -156,18 +159,17 @@ if all then
 end
 if #saves > 0 then
   local ends = text(newest.start + LIFE + MARGIN)
-  for at = 1, #saves do
-    local save = saves[at]
-    local record = KEYS[save.k]
-    if save.size >= LARGE then
-      local aside = KEYS[save.k + records]
-      call('HSET', KEYS[undo], save.name, sub(save.header, 1, 8) .. sub(save.header, 27, 34))
-      call('RPUSH', KEYS[undo + 1], save.name)
+  for at, k in ipairs(saves) do
+    local record, name, header = KEYS[k], sub(KEYS[k], stem), headers[k]
+    if sizes[at] >= LARGE then
+      local aside = KEYS[k + records]
+      call('HSET', KEYS[undo], name, sub(header, 1, 8) .. sub(header, 27, 34))
+      call('RPUSH', KEYS[undo + 1], name)
       call('RENAME', record, aside)
       call('PEXPIREAT', aside, ends)
       newest.moved = newest.moved + 1
     else
-      call('HSET', KEYS[undo], save.name, call('GET', record))
+      call('HSET', KEYS[undo], name, call('GET', record))
     end
   end
   call('PEXPIREAT', KEYS[undo], ends)
@@ -176,36 +178,44 @@ if #saves > 0 then
   call('LSET', snapshots, -1, packed(newest))
 end
 
-local stamps, time, never = {}, pack('>I8', now), pack('>I8', 0)
-local durable, expiring, names, dues, gone, left = {}, {}, {}, {}, {}, {}
-for at = 1, #changes do
-  local change = changes[at]
-  local name, c = change.name, change.a
-  if change.mutation == DELETE then
-    if change.header ~= '' then
-      gone[#gone + 1] = KEYS[change.k]
-      left[#left + 1] = name
-      if newest then
-        dues[#dues + 1] = text(newest.start + 1)
-        dues[#dues + 1] = name
+-- The records come last, so that a name without a record is the worst that a missing permission can leave.
+local stamps, times, forever = {}, pack('>I8', now), pack('>I8I8', now, 0)
+local names, dues, gone, left, puts, expiring = {}, {}, {}, {}, {}, {}
+local n, p = 0, 0
+for k = first, last do
+  group = group_of[k]
+  local what, key = asked[k], KEYS[k]
+  local mutation = byte(what, 3)
+  if mutation ~= DASH and status[group] == 1 then
+    local name = sub(key, stem)
+    if mutation == DELETE then
+      if headers[k] ~= '' then
+        gone[#gone + 1] = key
+        left[#left + 1] = name
+        if newest then
+          dues[#dues + 1] = text(newest.start + 1)
+          dues[#dues + 1] = name
+        end
       end
-    end
-  else
-    local stamp = stamps[change.commit]
-    if not stamp then
-      stamp = pack('>I8', answer[3] + change.commit)
-      stamps[change.commit] = stamp
-    end
-    names[#names + 1] = 0
-    names[#names + 1] = name
-    if change.mutation == PUT then
-      durable[#durable + 1] = KEYS[change.k]
-      durable[#durable + 1] = stamp .. ARGV[c] .. time .. never .. ARGV[c + 1]
     else
-      local expires = min(now + tonumber(ARGV[c + 2]), 8640000000000000)
-      dues[#dues + 1] = text(expires)
-      dues[#dues + 1] = name
-      expiring[#expiring + 1] = { KEYS[change.k], stamp .. ARGV[c] .. time .. pack('>I8', expires) .. ARGV[c + 1], expires }
+      local stamp = stamps[group]
+      if not stamp then
+        stamp = pack('>I8', base + commit_of[group])
+        stamps[group] = stamp
+      end
+      names[n + 1], names[n + 2] = '0', name
+      n = n + 2
+      stamp = stamp .. sub(what, 4, 13)
+      if mutation == PUT then
+        puts[p + 1], puts[p + 2] = key, stamp .. forever .. ARGV[values[k]]
+        p = p + 2
+      else
+        local retention = tonumber(sub(what, byte(what, 2) == VERSION and 32 or 14))
+        local expires = min(now + retention, 8640000000000000)
+        dues[#dues + 1] = text(expires)
+        dues[#dues + 1] = name
+        expiring[#expiring + 1] = { key, stamp .. times .. pack('>I8', expires) .. ARGV[values[k]], expires }
+      end
     end
   end
 end
@@ -216,12 +226,12 @@ if not newest then
   chunked('ZREM', due, left)
 end
 chunked('DEL', nil, gone)
-chunked('MSET', nil, durable)
+chunked('MSET', nil, puts)
 for at = 1, #expiring do
   local put = expiring[at]
   call('SET', put[1], put[2], 'PXAT', text(put[3] + LIFE + MARGIN))
 end
-if puts > 0 and not known then
+if commits > 0 and not known then
   call('SET', format, FORMAT)
 end
 return answer

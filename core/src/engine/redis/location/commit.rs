@@ -9,6 +9,7 @@ use super::snapshots::{Entry, Known, entries};
 use crate::contract::{Error, Retention, StoreTime};
 use crate::engine::redis::client::{Prepared, Script};
 use crate::engine::redis::transport::Reply;
+use crate::engine::version::Stamp;
 
 pub(super) static COMMIT: Script = Script::writing(concat!(include_str!("common.lua"), include_str!("commit.lua")));
 pub(super) static PUT: Script = Script::writing(include_str!("put.lua"));
@@ -45,7 +46,7 @@ pub(super) struct Committed {
     pub(super) snapshots: bool,
     /// Whether anything is to be reaped.
     pub(super) due: bool,
-    /// One for each group.
+    /// One for each group that has keys.
     pub(super) statuses: Vec<Status>,
 }
 
@@ -90,8 +91,8 @@ pub(super) fn commit<'a>(
     let fixed = [&layout.format, &layout.sequence, &layout.index, &layout.due, &layout.snapshots, &layout.nothing];
     keys.extend(fixed.into_iter().cloned());
     keys.extend(touched.clone().map(|touched| layout.record(touched.key.as_bytes())));
-    let mut args = Vec::with_capacity(8 + 5 * count);
-    args.push(number(count));
+    let mut args = Vec::with_capacity(8 + 2 * count);
+    args.extend([number(count), number(layout.record(b"").len())]);
     if let Some(newest) = known.newest() {
         keys.extend(touched.map(|touched| layout.moved(&newest.id, touched.key.as_bytes())));
         keys.extend([layout.undo(&newest.id), layout.moved_names(&newest.id)]);
@@ -100,40 +101,45 @@ pub(super) fn commit<'a>(
         args.push(Bytes::new());
     }
     known.declare(layout, drop, &mut keys, &mut args);
-    args.push(number(groups.clone().count()));
     for group in groups {
-        args.push(number(group.keys.len()));
+        let mut begins = b'+';
         for touched in &group.keys {
-            args.push(Bytes::copy_from_slice(touched.key.as_bytes()));
-            args.push(Bytes::from_static(code(touched)));
-            if let Expected::Stamp(stamp) = touched.condition {
-                args.push(stamp.map_or_else(Bytes::new, |stamp| Bytes::copy_from_slice(&stamp.to_raw())));
-            }
-            if let Change::Put { place, bytes, retention } = &touched.change {
-                args.push(mark(group, *place));
+            args.push(asked(group, touched, begins));
+            if let Change::Put { bytes, .. } = &touched.change {
                 args.push(bytes.clone());
-                args.extend(retention.map(milliseconds));
             }
+            begins = b'-';
         }
     }
     Prepared { script: &COMMIT, keys, args }
 }
 
-fn code(touched: &Touched) -> &'static [u8] {
-    match (touched.condition, &touched.change) {
-        (Expected::Anything, Change::Nothing) => b"--",
-        (Expected::Anything, Change::Delete) => b"-d",
-        (Expected::Anything, Change::Put { retention: None, .. }) => b"-p",
-        (Expected::Anything, Change::Put { .. }) => b"-r",
-        (Expected::Missing, Change::Nothing) => b"m-",
-        (Expected::Missing, Change::Delete) => b"md",
-        (Expected::Missing, Change::Put { retention: None, .. }) => b"mp",
-        (Expected::Missing, Change::Put { .. }) => b"mr",
-        (Expected::Stamp(_), Change::Nothing) => b"v-",
-        (Expected::Stamp(_), Change::Delete) => b"vd",
-        (Expected::Stamp(_), Change::Put { retention: None, .. }) => b"vp",
-        (Expected::Stamp(_), Change::Put { .. }) => b"vr",
+/// What is asked of one record, as commit.lua reads it.
+fn asked(group: &Group, touched: &Touched, begins: u8) -> Bytes {
+    let mut what = BytesMut::with_capacity(48);
+    what.put_u8(begins);
+    what.put_u8(match touched.condition {
+        Expected::Anything => b'-',
+        Expected::Missing => b'm',
+        Expected::Stamp(_) => b'v',
+    });
+    match &touched.change {
+        Change::Nothing => what.put_u8(b'-'),
+        Change::Delete => what.put_u8(b'd'),
+        Change::Put { place, retention, .. } => {
+            what.put_u8(if retention.is_some() { b'r' } else { b'p' });
+            what.put_slice(&group.nonce);
+            what.put_u16(*place);
+        }
     }
+    if let Expected::Stamp(stamp) = touched.condition {
+        // A version that no store issued: no sequence is that high.
+        what.put_slice(&stamp.map_or([0xff; Stamp::SIZE], Stamp::to_raw));
+    }
+    if let Change::Put { retention: Some(retention), .. } = &touched.change {
+        what.put_slice(retention.as_ms().to_string().as_bytes());
+    }
+    what.freeze()
 }
 
 /// The only group and its only key, if it is put.

@@ -8,7 +8,7 @@ local format = call('GET', KEYS[2])
 if format and format ~= '1' then
   return { 3 }
 end
-local header = call('GETRANGE', KEYS[1], 0, 33)
+local header = call('GETRANGE', KEYS[1], '0', '33')
 if call('EXISTS', KEYS[6]) == 1 then
   local answer = call('LRANGE', KEYS[6], 0, -1)
   table.insert(answer, 1, 2)
@@ -17,7 +17,7 @@ if call('EXISTS', KEYS[6]) == 1 then
 end
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local reap = #call('ZRANGEBYSCORE', KEYS[5], '-inf', string.format('%.0f', now), 'LIMIT', 0, 1)
+local reap = #call('ZRANGEBYSCORE', KEYS[5], '-inf', string.format('%.0f', now), 'LIMIT', '0', '1')
 local live = header ~= ''
 if live and (#header < 34 or string.byte(header, 19) ~= 0 or string.byte(header, 27) ~= 0) then
   return { 1, now, 0, 0, reap, -1 }
@@ -44,7 +44,7 @@ end
 if sequence > 9007199254740991 then
   return redis.error_reply('ZLINK the commit sequence is used up')
 end
-call('ZADD', KEYS[4], 0, ARGV[1])
+call('ZADD', KEYS[4], '0', ARGV[1])
 local retention = ARGV[4]
 if retention == '' then
   call('SET', KEYS[1], pack('>I8', sequence) .. ARGV[2] .. pack('>I8I8', now, 0) .. ARGV[3])

@@ -38,7 +38,7 @@ local until_ = reapable(all, leave + 1, now)
 for k = 1, count do
   local score = call('ZSCORE', due, ARGV[a + k - 1])
   if score and tonumber(score) <= until_ then
-    local header = try('GETRANGE', KEYS[base + k], 0, 33)
+    local header = try('GETRANGE', KEYS[base + k], '0', '33')
     if type(header) == 'table' or #header < 34 or byte(header, 19) ~= 0 or byte(header, 27) ~= 0 then
       header = header == '' and header or 'foreign'
     end

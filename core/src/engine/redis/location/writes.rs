@@ -131,7 +131,11 @@ impl Inner {
         if due {
             self.reaper.owe(jobs.len());
         }
-        for (job, status) in jobs.into_iter().zip(statuses) {
+        let mut statuses = statuses.into_iter();
+        for job in jobs {
+            // A group without keys asks for nothing but the time.
+            let status = if job.group.keys.is_empty() { Some(Status::Applied) } else { statuses.next() };
+            let Some(status) = status else { return };
             let result = match status {
                 Status::Applied => {
                     let putting = job.group.puts_something();
