@@ -198,7 +198,7 @@ impl Client {
             let sent_before = load.count();
             let read_only_calls = scripts.read_only_calls();
             let mut batch = Batch { commands: vec![script.command(by_text, read_only_calls, &keys, &args)], atomic: false };
-            let line = if script.is_read_only() { line } else { self.acknowledge(line, &mut batch, acked, deadline) };
+            let line = if script.is_commit() { self.acknowledge(line, &mut batch, acked, deadline) } else { line };
             let now = rounds.call(&call);
             let result = self.transport.send(line, Arc::new(batch), &now).await;
             let Some(mut replies) = rounds.judge(result, Judge::First, repeat, &call).await? else { continue };
@@ -219,7 +219,7 @@ impl Client {
                     if by_text {
                         load.sent();
                     }
-                    if meaning.is_none() && !script.is_read_only() {
+                    if meaning.is_none() && script.is_commit() {
                         self.acknowledged(acks)?;
                     }
                     return Ok(answers::plain(reply, script.text()));

@@ -12,8 +12,15 @@ use super::transport::Command;
 /// A Lua script that lies beside the code that calls it.
 pub(crate) struct Script {
     text: &'static str,
-    read_only: bool,
+    kind: Kind,
     sha: OnceLock<Bytes>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Reading,
+    Writing,
+    Tidying,
 }
 
 /// A script and what it is called with.
@@ -26,12 +33,17 @@ pub(crate) struct Prepared {
 impl Script {
     /// A script that changes something.
     pub(crate) const fn writing(text: &'static str) -> Self {
-        Self { text, read_only: false, sha: OnceLock::new() }
+        Self { text, kind: Kind::Writing, sha: OnceLock::new() }
+    }
+
+    /// A script that changes something, but nothing that a caller is promised: replicas need not acknowledge it.
+    pub(crate) const fn tidying(text: &'static str) -> Self {
+        Self { text, kind: Kind::Tidying, sha: OnceLock::new() }
     }
 
     /// A script that only reads: it goes as EVALSHA_RO where the server knows that.
     pub(crate) const fn reading(text: &'static str) -> Self {
-        Self { text, read_only: true, sha: OnceLock::new() }
+        Self { text, kind: Kind::Reading, sha: OnceLock::new() }
     }
 
     pub(super) fn text(&self) -> &'static str {
@@ -39,12 +51,17 @@ impl Script {
     }
 
     pub(super) fn is_read_only(&self) -> bool {
-        self.read_only
+        self.kind == Kind::Reading
+    }
+
+    /// Whether replicas must acknowledge what it does, where any must.
+    pub(super) fn is_commit(&self) -> bool {
+        self.kind == Kind::Writing
     }
 
     /// The call: by hash, or with the whole text.
     pub(super) fn command(&self, by_text: bool, read_only_calls: bool, keys: &[Bytes], args: &[Bytes]) -> Command {
-        let (name, script) = match (by_text, self.read_only && read_only_calls) {
+        let (name, script) = match (by_text, self.is_read_only() && read_only_calls) {
             (false, false) => ("EVALSHA", self.sha()),
             (false, true) => ("EVALSHA_RO", self.sha()),
             (true, false) => ("EVAL", Bytes::from_static(self.text.as_bytes())),

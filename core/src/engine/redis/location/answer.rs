@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::layout::FORMAT;
 use crate::contract::{Code, Error, Outcome, StoreTime};
+use crate::engine::redis::answers;
 use crate::engine::redis::transport::{Failure, Reply};
 
 /// The fields of an answer, in order.
@@ -105,11 +106,15 @@ pub(super) fn unread(failure: Failure) -> Error {
     error.with_outcome(Outcome::NotApplied)
 }
 
-/// What a reply means that is none of the answers looked for. Whoever checks before the first effect has done nothing.
+/// What a reply means that is none of the answers looked for. Scripts check everything before their first effect.
 pub(super) fn unexpected(reply: &Reply) -> Error {
+    let Some(error) = answers::error_of(reply) else {
+        return Error::internal("the server answered with a reply of another kind than expected");
+    };
     match reply {
-        Reply::Error { code, message } => refused(code, message),
-        _ => Error::internal("the server answered with a reply of another kind than expected"),
+        Reply::Error { message, .. } if message.contains("not an integer") || message.contains("would overflow") => foreign(),
+        Reply::Error { code, message } if code == "ZLINK" => Error::internal(message).with_outcome(Outcome::NotApplied),
+        _ => error,
     }
 }
 
@@ -122,22 +127,4 @@ pub(super) fn newer() -> Error {
 pub(super) fn foreign() -> Error {
     let said = "a key of this store holds data that is not the store's: another program uses the same key prefix";
     Error::new(Code::Incompatible, Outcome::NotApplied, said)
-}
-
-fn refused(code: &str, message: &str) -> Error {
-    // Redis 6.2 says what went wrong inside a script in the middle of a longer sentence.
-    let says = |word: &str| code == word || message.contains(word);
-    if says("OOM") {
-        return Error::new(Code::OutOfMemory, Outcome::NotApplied, "the server is out of memory (maxmemory)");
-    }
-    if says("WRONGTYPE") || message.contains("not an integer") || message.contains("increment or decrement would overflow") {
-        return foreign();
-    }
-    if says("NOPERM") || says("NOAUTH") {
-        return Error::new(Code::Unauthenticated, Outcome::NotApplied, format!("{code} {message}"));
-    }
-    if says("ZLINK") {
-        return Error::internal(message).with_outcome(Outcome::NotApplied);
-    }
-    Error::internal(format!("the server answered {code} to a command of ours"))
 }

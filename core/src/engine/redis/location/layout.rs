@@ -25,6 +25,8 @@ pub(super) struct Layout {
     pub(super) snapshots: Bytes,
     /// A key that never exists: deleting it lifts a script's memory check.
     pub(super) nothing: Bytes,
+    /// A key for nothing but a write that replicas acknowledge.
+    pub(super) witness: Bytes,
 }
 
 impl Layout {
@@ -38,6 +40,7 @@ impl Layout {
             due: key(b"x"),
             snapshots: key(b"S"),
             nothing: key(b"z"),
+            witness: key(b"w"),
             stem,
         }
     }

@@ -72,6 +72,7 @@ impl Inner {
         self.closed.store(true, Ordering::SeqCst);
         self.reaper.stop();
         self.client.close();
+        self.client.close();
     }
 
     /// What carries commands, as long as the store is open.

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::Inner;
-use super::answer::{foreign, unread};
+use super::answer::foreign;
 use super::commit::{Answer, Committed, Status, commit};
 use super::group::{Change, Group};
 use super::lane::{Lane, Waiting};
@@ -20,7 +20,7 @@ use crate::background;
 use crate::call::Call;
 use crate::contract::{Error, Key, Outcome, WriteRequest, WriteResult};
 use crate::engine::redis::client::Client;
-use crate::engine::redis::transport::{Batch, Failure, Line, Reply};
+use crate::engine::redis::transport::{Failure, Line, Reply};
 
 /// Most groups of one call.
 const GROUPS: usize = 64;
@@ -168,13 +168,12 @@ impl Inner {
         }
     }
 
-    /// A record without its value.
-    async fn header(&self, client: &Client, key: &Key, deadline: Instant) -> Result<Option<Record>, Error> {
+    /// A record without its value; where replicas must acknowledge, they have acknowledged it.
+    async fn header(&self, client: &Client, key: &Key, deadline: Instant) -> Result<Option<Record>, Failure> {
         let word = Bytes::from_static;
         let last = Bytes::from((HEADER - 1).to_string());
         let command = vec![word(b"GETRANGE"), self.layout.record(key.as_bytes()), word(b"0"), last];
-        let batch = Batch { commands: vec![command], atomic: false };
-        let replies = client.commands(Line::Small, batch, true, &Call::reading(deadline)).await.map_err(unread)?;
+        let replies = client.look(vec![command], &self.layout.witness, &Call::reading(deadline)).await?;
         Ok(replies.into_iter().next().and_then(|reply| match reply {
             Reply::Bytes(raw) => Record::decode(raw),
             _ => None,
