@@ -26,6 +26,7 @@ mod call;
 mod contract;
 mod engine;
 mod location;
+pub mod packed;
 mod relocation;
 
 pub use background::spawn;

@@ -1,0 +1,205 @@
+//! The native methods of `systems.zlink.store.internal.Native`.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use jni::errors::{Result, ThrowRuntimeExAndDefault};
+use jni::objects::{JByteArray, JClass, JObjectArray};
+use jni::sys::{JNI_VERSION_1_8, jboolean, jint, jlong};
+use jni::{EnvUnowned, JavaVM, jni_mangle};
+use zlink_store::packed::wire::{Record, tell};
+use zlink_store::packed::{Request, Taken, packed_error};
+use zlink_store::{Error, limits};
+
+use crate::arrays::{copy, copy_all, copy_each, put};
+use crate::opening;
+use crate::side::SIDE;
+use crate::stats;
+
+type ByteArrays<'local> = JObjectArray<'local, JByteArray<'local>>;
+
+/// Called by the virtual machine when it has loaded this library.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the virtual machine looks for this name, and hands over a raw pointer")]
+extern "system" fn JNI_OnLoad(vm: *mut jni::sys::JavaVM, _reserved: *mut c_void) -> jint {
+    let noted = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the virtual machine passes a pointer to itself, and lives as long as the process.
+        unsafe { JavaVM::from_raw(vm) };
+    }));
+    if noted.is_ok() { JNI_VERSION_1_8 } else { jni::sys::JNI_ERR }
+}
+
+/// The version of this library.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn version<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>) -> JByteArray<'local> {
+    env.with_env(|env| -> Result<_> { env.byte_array_from_slice(env!("CARGO_PKG_VERSION").as_bytes()) })
+        .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// The limits that Java needs to know, so as not to copy what is too large anyway: of a value, of an encoded write; and the
+/// default operation timeout in milliseconds.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn limit(_env: EnvUnowned<'_>, _class: JClass<'_>, which: jint) -> jlong {
+    let limit = match which {
+        0 => limits::MAX_VALUE as u64,
+        1 => limits::MAX_ENCODED as u64,
+        _ => limits::DEFAULT_OPERATION_TIMEOUT_MS,
+    };
+    jlong::try_from(limit).unwrap_or(jlong::MAX)
+}
+
+/// Makes a store at the address and with the key prefix that `texts` has, without I/O: its number and whether it answers inline,
+/// or an error.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn open<'local>(
+    mut env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    relocation: jboolean,
+    place: jint,
+    texts: JByteArray<'local>,
+    length: jint,
+    operation_timeout_ms: jlong,
+) -> JByteArray<'local> {
+    env.with_env(|env| -> Result<_> {
+        let texts = copy(env, &texts, 0, length)?;
+        let record = match opening::open(relocation, place, &texts, operation_timeout_ms) {
+            Ok(store) => {
+                let mut record = Vec::new();
+                let inline = store.answers_inline();
+                Record::begin(&mut record, tell::OWN + u32::from(inline), 0, SIDE.bridge.add(store)).end();
+                record
+            }
+            Err(error) => packed_error(&error, 0),
+        };
+        env.byte_array_from_slice(&record)
+    })
+    .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Takes one request. The answer if it is there at once, else null.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn submit<'local>(
+    mut env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    kind: jint,
+    ticket: jint,
+    store: jint,
+    fields: JByteArray<'local>,
+    length: jint,
+    beside: ByteArrays<'local>,
+) -> JByteArray<'local> {
+    env.with_env(|env| -> Result<_> {
+        let fields = copy(env, &fields, 0, length)?;
+        let beside = copy_each(env, &beside)?;
+        let request =
+            Request { kind: kind.cast_unsigned(), ticket: ticket.cast_unsigned(), store: store.cast_unsigned(), fields: &fields };
+        match SIDE.bridge.submit(request, beside) {
+            Taken::Answered(record) => env.byte_array_from_slice(&record),
+            Taken::UnderWay => Ok(JByteArray::null()),
+        }
+    })
+    .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Ends one operation, which is answered all the same.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn cancel<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, ticket: jint) {
+    env.with_env(|_| -> Result<_> {
+        SIDE.bridge.cancel(ticket.cast_unsigned());
+        Ok(())
+    })
+    .resolve::<ThrowRuntimeExAndDefault>();
+}
+
+/// Waits for answers, and moves as many as have room into `target`. Their length in bytes; 0 after a nudge, or when `timeout_ms`
+/// (if above 0) have passed.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn collect<'local>(
+    mut env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    target: JByteArray<'local>,
+    timeout_ms: jint,
+) -> jint {
+    env.with_env(|env| -> Result<_> {
+        let room = target.len(env)?;
+        let patience = u64::try_from(timeout_ms).ok().filter(|ms| *ms > 0).map(Duration::from_millis);
+        let length = SIDE.collect(room, patience, |records| put(env, &target, records))?;
+        Ok(jint::try_from(length).unwrap_or(jint::MAX))
+    })
+    .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Makes the thread that waits in `collect` come back.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn nudge<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>) {
+    env.with_env(|_| -> Result<_> {
+        SIDE.nudge();
+        Ok(())
+    })
+    .resolve::<ThrowRuntimeExAndDefault>();
+}
+
+/// A byte string that was kept; null if it was taken already, or is not wanted.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn take<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, number: jint, wanted: jboolean) -> JByteArray<'local> {
+    env.with_env(|env| -> Result<_> {
+        match SIDE.bridge.take(number.cast_unsigned()) {
+            Some(bytes) if wanted => env.byte_array_from_slice(&bytes),
+            _ => Ok(JByteArray::null()),
+        }
+    })
+    .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Answers a question for the part of `payload` between `start` and `end`; without a payload, it is gone.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn segment<'local>(
+    mut env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    question: jint,
+    payload: JByteArray<'local>,
+    start: jint,
+    end: jint,
+) {
+    env.with_env(|env| -> Result<_> {
+        let part = if payload.is_null() { None } else { Some(copy(env, &payload, start, end - start)?) };
+        SIDE.bridge.segment(question.cast_unsigned(), part);
+        Ok(())
+    })
+    .resolve::<ThrowRuntimeExAndDefault>();
+}
+
+/// What a store has counted.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn stats<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, store: jint) -> JByteArray<'local> {
+    env.with_env(|env| -> Result<_> {
+        let record = match SIDE.bridge.stats(store.cast_unsigned()) {
+            Some(stats) => stats::pack(&stats),
+            None => packed_error(&Error::closed(), 0),
+        };
+        env.byte_array_from_slice(&record)
+    })
+    .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Forgets a store that nobody can use any more.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn forget<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, store: jint) {
+    env.with_env(|_| -> Result<_> {
+        SIDE.bridge.forget(store.cast_unsigned());
+        Ok(())
+    })
+    .resolve::<ThrowRuntimeExAndDefault>();
+}
+
+/// From now on log events of at least this level come, too.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn log<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, level: JByteArray<'local>) {
+    env.with_env(|env| -> Result<_> {
+        let level = copy_all(env, &level)?;
+        SIDE.bridge.log(Some(&String::from_utf8_lossy(&level)));
+        Ok(())
+    })
+    .resolve::<ThrowRuntimeExAndDefault>();
+}

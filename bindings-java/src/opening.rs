@@ -1,0 +1,48 @@
+//! What Java says about a store to be opened.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use zlink_store::packed::Store;
+use zlink_store::packed::wire::Reader;
+use zlink_store::{Endpoint, Error, LocationStore, RedisConfig, RelocationStore, StoreOptions, limits};
+
+const MEMORY: i32 = 0;
+const FILE: i32 = 1;
+
+pub(crate) fn open(relocation: bool, place: i32, texts: &Bytes, operation_timeout_ms: i64) -> Result<Store, Error> {
+    let mut texts = Reader::new(texts);
+    let address = text(&mut texts, if place == FILE { "path" } else { "connectionString" })?;
+    let mut options = StoreOptions::with_prefix(text(&mut texts, "keyPrefix")?)?;
+    options.operation_timeout_ms = u64::try_from(operation_timeout_ms).map_err(|_| {
+        let said = format!("must be 1..={} ms, got {operation_timeout_ms}", limits::MAX_OPERATION_TIMEOUT_MS);
+        Error::argument("operationTimeout", said)
+    })?;
+    let endpoint = match place {
+        MEMORY => Endpoint::Memory(None),
+        FILE => Endpoint::File(PathBuf::from(address)),
+        _ => Endpoint::Redis(Box::new(redis(address)?)),
+    };
+    Ok(if relocation {
+        Store::Relocation(RelocationStore::open(endpoint, options)?)
+    } else {
+        Store::Location(LocationStore::open(endpoint, options)?)
+    })
+}
+
+fn text<'a>(texts: &mut Reader<'a>, argument: &str) -> Result<&'a str, Error> {
+    let text = texts.string()?;
+    std::str::from_utf8(text).map_err(|_| Error::argument(argument, "must be valid Unicode (no lone surrogate)"))
+}
+
+/// A connection string is a URL, or `host:port` alone.
+fn redis(text: &str) -> Result<RedisConfig, Error> {
+    let parsed = if text.contains("://") { RedisConfig::parse(text) } else { RedisConfig::parse(&format!("redis://{text}")) };
+    parsed.map_err(|error| match error.argument_name() {
+        Some("url") => {
+            let problem = error.message().strip_prefix("url").unwrap_or(error.message()).trim_start();
+            Error::argument("connectionString", problem)
+        }
+        _ => error,
+    })
+}

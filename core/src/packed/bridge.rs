@@ -1,0 +1,155 @@
+//! The native side of one foreign environment.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::answer::Answer;
+use super::driver::{Driver, Inbox};
+use super::log;
+use super::mailbox::Mailbox;
+use super::request::{Request, Unpacking};
+use super::source::gone;
+use super::work::{Finished, Running, Store, Stores};
+use crate::background;
+use crate::call::StoreStats;
+use crate::contract::Error;
+
+/// In what the environments differ.
+#[derive(Clone, Debug)]
+pub struct Dialect {
+    /// From this size on a byte string of an answer is kept for [`Bridge::take`] instead of being copied through the batch.
+    pub keep_from: usize,
+    /// A record larger than this is kept itself, so that a batch can be collected in pieces of bounded size.
+    pub largest_record: usize,
+    /// What the environment calls a retention.
+    pub retention: &'static str,
+}
+
+/// The native side of one environment, such as a worker of Node.js or a class loader of Java.
+pub struct Bridge {
+    mailbox: Arc<Mailbox>,
+    stores: Stores,
+    inbox: Arc<Inbox>,
+    driver: Mutex<Option<Driver>>,
+}
+
+/// What became of a request at once.
+#[derive(Debug)]
+pub enum Taken {
+    /// It is answered: a packed record.
+    Answered(Vec<u8>),
+    /// The answer will lie in the mailbox.
+    UnderWay,
+}
+
+impl Bridge {
+    /// `wake` is called, from any thread, when there is something to collect and was nothing before. It must not block.
+    pub fn new(dialect: Dialect, wake: impl Fn() + Send + Sync + 'static) -> Self {
+        let mailbox = Arc::new(Mailbox::new(dialect, Box::new(wake)));
+        let inbox = Arc::<Inbox>::default();
+        let driver = Mutex::new(Some(Driver::new(&inbox, &mailbox)));
+        Self { mailbox, stores: Stores::default(), inbox, driver }
+    }
+
+    /// Takes a store and gives it a number, which is never used again.
+    pub fn add(&self, store: Store) -> u32 {
+        self.stores.add(store)
+    }
+
+    /// Forgets a store that nobody can use any more.
+    pub fn forget(&self, number: u32) {
+        self.stores.remove(number);
+    }
+
+    /// What a store has counted; `None` if it is gone.
+    pub fn stats(&self, number: u32) -> Option<StoreStats> {
+        self.stores.get(number).map(|store| store.stats())
+    }
+
+    /// Takes one request, with the byte strings that came `beside` it. Argument errors, and the answers of stores that answer
+    /// inline, are there at once.
+    pub fn submit(&self, request: Request<'_>, beside: Vec<Bytes>) -> Taken {
+        let ticket = request.ticket;
+        let store = self.stores.get(request.store);
+        let inline = store.as_ref().is_some_and(Store::answers_inline);
+        let mut unpacking = Unpacking { copy: inline, beside: beside.into_iter(), mailbox: &self.mailbox };
+        let answer = match unpacking.unpack(request).and_then(|asked| asked.of(store.as_ref())) {
+            Ok(work) => {
+                let mut running = Running::new(ticket, work);
+                let polled = if inline { running.poll_now() } else { Poll::Pending };
+                let Poll::Ready(answer) = polled else { return self.drive(running) };
+                answer
+            }
+            Err(error) => Answer::Done(Err(error)),
+        };
+        let mut record = Vec::new();
+        Finished { ticket, answer }.pack(&self.mailbox, &mut record);
+        Taken::Answered(record)
+    }
+
+    fn drive(&self, running: Running) -> Taken {
+        self.inbox.start(running);
+        // The driver starts with the first operation that needs it.
+        if let Some(driver) = self.driver.lock().take() {
+            background::spawn(driver);
+        }
+        Taken::UnderWay
+    }
+
+    /// Ends the operation that has this ticket, if it still runs; it is answered all the same.
+    pub fn cancel(&self, ticket: u32) {
+        self.inbox.cancel(ticket);
+    }
+
+    /// Whether there is something to collect.
+    pub fn has_records(&self) -> bool {
+        self.mailbox.has_records()
+    }
+
+    /// Exchanges all records for the memory in `batch`, which is emptied.
+    pub fn collect(&self, batch: &mut Vec<u8>) {
+        self.mailbox.swap(batch);
+    }
+
+    /// A byte string that was too large for the batch; `None` if it was taken already.
+    pub fn take(&self, number: u32) -> Option<Bytes> {
+        self.mailbox.large.take(number)
+    }
+
+    /// Answers a question for a part of a payload; `None`: the payload is gone.
+    pub fn segment(&self, question: u32, part: Option<Bytes>) {
+        if let Some(waiting) = self.mailbox.segments.take(question) {
+            // Whoever asked may have left in between.
+            let _ = waiting.send(part.ok_or_else(gone));
+        }
+    }
+
+    /// From now on log events of at least this level (of `tracing`) come, too; `None` ends that.
+    pub fn log(&self, level: Option<&str>) {
+        log::listen(&self.mailbox, level);
+    }
+}
+
+/// Packs an error as the answer to `ticket`.
+pub fn packed_error(error: &Error, ticket: u32) -> Vec<u8> {
+    let mut record = Vec::new();
+    super::answer::failed(&mut record, ticket, error);
+    record
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.mailbox.close();
+        self.inbox.wake();
+    }
+}
+
+impl fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bridge").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,150 @@
+//! Drives the operations of one bridge that are not answered inline.
+
+use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::stream::{FuturesUnordered, Stream};
+use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
+
+use super::mailbox::Mailbox;
+use super::work::{Running, Switch, Switched};
+use crate::background;
+
+/// So many answers go out at the latest, even when more are at hand: the other side unpacks them meanwhile.
+const DELIVERED_TOGETHER: usize = 128;
+
+/// What was submitted and the driver has not yet taken.
+#[derive(Default)]
+pub(super) struct Inbox {
+    items: Mutex<Vec<Item>>,
+    waker: AtomicWaker,
+}
+
+enum Item {
+    Start(Running),
+    Cancel(u32),
+}
+
+impl Inbox {
+    pub(super) fn start(&self, running: Running) {
+        self.items.lock().push(Item::Start(running));
+        self.waker.wake();
+    }
+
+    /// Ends the operation that has this ticket now, if there is one.
+    pub(super) fn cancel(&self, ticket: u32) {
+        self.items.lock().push(Item::Cancel(ticket));
+        self.waker.wake();
+    }
+
+    /// Makes the driver look again, if only to find that the other side has ended.
+    pub(super) fn wake(&self) {
+        self.waker.wake();
+    }
+}
+
+/// Switches of the operations that run by themselves, by ticket.
+type Apart = Arc<Mutex<HashMap<u32, Arc<Switch>>>>;
+
+/// A future that lives as long as its bridge.
+pub(super) struct Driver {
+    inbox: Arc<Inbox>,
+    mailbox: Arc<Mailbox>,
+    running: FuturesUnordered<Running>,
+    apart: Apart,
+    answers: Vec<u8>,
+}
+
+impl Driver {
+    pub(super) fn new(inbox: &Arc<Inbox>, mailbox: &Arc<Mailbox>) -> Self {
+        Self {
+            inbox: Arc::clone(inbox),
+            mailbox: Arc::clone(mailbox),
+            running: FuturesUnordered::new(),
+            apart: Apart::default(),
+            answers: Vec::new(),
+        }
+    }
+
+    fn take_what_came(&mut self) {
+        let items = std::mem::take(&mut *self.inbox.items.lock());
+        let mut cancelled = HashSet::new();
+        for item in items {
+            match item {
+                Item::Cancel(ticket) => {
+                    cancelled.insert(ticket);
+                }
+                Item::Start(running) => {
+                    // In order: a ticket that is free again may be in use by the next operation.
+                    self.cancel(&mut cancelled);
+                    self.drive(running);
+                }
+            }
+        }
+        self.cancel(&mut cancelled);
+    }
+
+    fn cancel(&mut self, cancelled: &mut HashSet<u32>) {
+        if cancelled.is_empty() {
+            return;
+        }
+        for running in self.running.iter_mut().filter(|running| cancelled.contains(&running.ticket())) {
+            running.cancel();
+        }
+        let apart = self.apart.lock();
+        for switch in cancelled.drain().filter_map(|ticket| apart.get(&ticket)) {
+            switch.throw();
+        }
+    }
+
+    fn drive(&mut self, running: Running) {
+        if !running.is_heavy() {
+            self.running.push(running);
+            return;
+        }
+        let (ticket, switch) = (running.ticket(), Arc::<Switch>::default());
+        self.apart.lock().insert(ticket, Arc::clone(&switch));
+        let (mailbox, apart) = (Arc::clone(&self.mailbox), Arc::clone(&self.apart));
+        background::spawn(async move {
+            let finished = Switched { running, switch }.await;
+            // Before the answer is out: afterwards the ticket may be another operation's.
+            apart.lock().remove(&ticket);
+            let mut packed = Vec::new();
+            finished.pack(&mailbox, &mut packed);
+            mailbox.post(|out| out.append(&mut packed));
+        });
+    }
+
+    fn deliver(&mut self) {
+        if !self.answers.is_empty() {
+            self.mailbox.post(|out| out.append(&mut self.answers));
+        }
+    }
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let driver = &mut *self;
+        driver.inbox.waker.register(context.waker());
+        if driver.mailbox.is_closed() {
+            return Poll::Ready(());
+        }
+        driver.take_what_came();
+        let mut undelivered = 0;
+        while let Poll::Ready(Some(finished)) = Pin::new(&mut driver.running).poll_next(context) {
+            finished.pack(&driver.mailbox, &mut driver.answers);
+            undelivered += 1;
+            if undelivered == DELIVERED_TOGETHER {
+                driver.deliver();
+                undelivered = 0;
+            }
+        }
+        driver.deliver();
+        Poll::Pending
+    }
+}

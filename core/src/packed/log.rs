@@ -1,0 +1,90 @@
+//! Log events of the core, for environments that want to hear them.
+
+use std::fmt::{self, Write};
+use std::sync::{Arc, Once, Weak};
+
+use parking_lot::RwLock;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record as SpanRecord};
+use tracing::{Event, Metadata, Subscriber};
+
+use super::mailbox::Mailbox;
+use super::wire::{Record, tell};
+
+static LISTENERS: RwLock<Vec<(LevelFilter, Weak<Mailbox>)>> = RwLock::new(Vec::new());
+static INSTALLED: Once = Once::new();
+
+/// Sends events of at least `level` to `mailbox` from now on; `None` ends that.
+pub(super) fn listen(mailbox: &Arc<Mailbox>, level: Option<&str>) {
+    let mut listeners = LISTENERS.write();
+    listeners.retain(|(_, other)| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, mailbox)));
+    if let Some(level) = level {
+        listeners.push((level.parse().unwrap_or(LevelFilter::INFO), Arc::downgrade(mailbox)));
+        INSTALLED.call_once(|| {
+            // The library of a binding has its own copy of `tracing`, so nobody else can have set a subscriber.
+            let _ = tracing::subscriber::set_global_default(Forward);
+        });
+    }
+    drop(listeners);
+    tracing::callsite::rebuild_interest_cache();
+}
+
+fn most_verbose() -> LevelFilter {
+    LISTENERS.read().iter().map(|(level, _)| *level).max().unwrap_or(LevelFilter::OFF)
+}
+
+struct Forward;
+
+impl Subscriber for Forward {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && metadata.target().starts_with("zlink_store") && *metadata.level() <= most_verbose()
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(most_verbose())
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let metadata = event.metadata();
+        let mut said = Said::default();
+        event.record(&mut said);
+        for (level, mailbox) in LISTENERS.read().iter() {
+            let Some(mailbox) = mailbox.upgrade().filter(|_| metadata.level() <= level) else { continue };
+            mailbox.post(|out| {
+                let mut record = Record::begin(out, tell::LOG, 0, 0);
+                record.string(metadata.level().as_str().to_ascii_lowercase().as_bytes());
+                record.string(metadata.target().as_bytes()).string(said.0.as_bytes());
+                record.end();
+            });
+        }
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &SpanRecord<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// The message, and the other fields as `name=value` behind it.
+#[derive(Default)]
+struct Said(String);
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing to a string does not fail.
+        let _ = if field.name() == "message" {
+            let rest = std::mem::take(&mut self.0);
+            write!(self.0, "{value:?}{rest}")
+        } else {
+            write!(self.0, " {}={value:?}", field.name())
+        };
+    }
+}

@@ -1,0 +1,112 @@
+//! What native threads have to say to the other side, and the wake-up that makes it listen.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::bridge::Dialect;
+use crate::contract::Error;
+
+/// Keeps a batch's memory for the next one up to this size.
+const KEPT: usize = 1 << 20;
+
+pub(super) struct Mailbox {
+    pub(super) dialect: Dialect,
+    records: Mutex<Vec<u8>>,
+    /// Whether a wake-up is on its way that will find whatever lies in `records` now.
+    woken: AtomicBool,
+    wake: Box<dyn Fn() + Send + Sync>,
+    closed: AtomicBool,
+    next: AtomicU32,
+    /// Byte strings too large to be copied twice; fetched by number.
+    pub(super) large: Waiting<Bytes>,
+    /// Who waits for a part of a payload.
+    pub(super) segments: Waiting<oneshot::Sender<Result<Bytes, Error>>>,
+}
+
+impl Mailbox {
+    pub(super) fn new(dialect: Dialect, wake: Box<dyn Fn() + Send + Sync>) -> Self {
+        Self {
+            dialect,
+            records: Mutex::default(),
+            woken: AtomicBool::new(false),
+            wake,
+            closed: AtomicBool::new(false),
+            next: AtomicU32::new(0),
+            large: Waiting::default(),
+            segments: Waiting::default(),
+        }
+    }
+
+    /// Puts records in and wakes the other side.
+    pub(super) fn post(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.records.lock());
+        if !self.woken.swap(true, Ordering::AcqRel) && !self.is_closed() {
+            (self.wake)();
+        }
+    }
+
+    pub(super) fn has_records(&self) -> bool {
+        !self.records.lock().is_empty()
+    }
+
+    /// Exchanges all records for the (emptied) memory in `batch`.
+    pub(super) fn swap(&self, batch: &mut Vec<u8>) {
+        batch.clear();
+        batch.shrink_to(KEPT);
+        // Before the records are taken: what comes later finds the flag down and wakes again.
+        self.woken.store(false, Ordering::Release);
+        std::mem::swap(&mut *self.records.lock(), batch);
+    }
+
+    /// A number for a question or a large byte string.
+    pub(super) fn number(&self) -> u32 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Keeps a byte string until its number is named.
+    pub(super) fn keep(&self, bytes: Bytes) -> u32 {
+        let number = self.number();
+        self.large.put(number, bytes);
+        number
+    }
+
+    /// The other side ends: whoever waits for it is told so, and nothing wakes it again.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.segments.clear();
+        self.large.clear();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+}
+
+/// What waits under a number until the other side names that number.
+pub(super) struct Waiting<T>(Mutex<HashMap<u32, T>>);
+
+impl<T> Default for Waiting<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Waiting<T> {
+    pub(super) fn put(&self, number: u32, what: T) {
+        self.0.lock().insert(number, what);
+    }
+
+    pub(super) fn take(&self, number: u32) -> Option<T> {
+        self.0.lock().remove(&number)
+    }
+
+    fn clear(&self) {
+        // Dropped outside the lock: it may wake somebody.
+        let dropped = std::mem::take(&mut *self.0.lock());
+        drop(dropped);
+    }
+}

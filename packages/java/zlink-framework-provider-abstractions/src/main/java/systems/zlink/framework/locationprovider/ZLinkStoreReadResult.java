@@ -1,0 +1,4 @@
+package systems.zlink.framework.locationprovider;
+
+/** What a read answers. */
+public sealed interface ZLinkStoreReadResult permits ZLinkStoreReadMissing, ZLinkStoreReadFound {}

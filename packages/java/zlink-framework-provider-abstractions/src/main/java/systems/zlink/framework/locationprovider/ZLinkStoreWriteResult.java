@@ -1,0 +1,4 @@
+package systems.zlink.framework.locationprovider;
+
+/** What a write answers. */
+public sealed interface ZLinkStoreWriteResult permits ZLinkStoreWriteApplied, ZLinkStoreWriteConflict {}

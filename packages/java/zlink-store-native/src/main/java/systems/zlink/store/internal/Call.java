@@ -1,0 +1,299 @@
+package systems.zlink.store.internal;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import systems.zlink.framework.locationprovider.ZLinkStoreKey;
+
+/**
+ * One operation, as its caller sees it.
+ *
+ * <p>The thread that collects answers only lets them {@link #arrive}. Whoever has a use for the result settles the call: a thread that waits
+ * in {@code join} or {@code get} does it itself, without another thread's help, and is woken at once; otherwise {@link Completions} does.
+ * So continuations, which are foreign code, never run on the collecting thread.
+ */
+final class Call<T> extends CompletableFuture<T> {
+    private static final VarHandle ARRIVED;
+    private static final VarHandle SETTLED;
+    private static final VarHandle WAITERS;
+
+    static {
+        try {
+            MethodHandles.Lookup lookup = MethodHandles.lookup();
+            ARRIVED = lookup.findVarHandle(Call.class, "arrived", Object.class);
+            SETTLED = lookup.findVarHandle(Call.class, "settled", boolean.class);
+            WAITERS = lookup.findVarHandle(Call.class, "waiters", Waiters.class);
+        } catch (ReflectiveOperationException error) {
+            throw new ExceptionInInitializerError(error);
+        }
+    }
+
+    private final int asked;
+    /** The keys of a write's puts, in order; else {@code null}. */
+    private final List<ZLinkStoreKey> puts;
+
+    /** Under which native code knows the operation; 0 before it was taken. */
+    private int ticket;
+
+    /** The payload of a large put, as long as the stage has not ended. Guarded by {@code this}. */
+    private byte[] payload;
+
+    /** A record, or what went wrong on the way. */
+    private volatile Object arrived;
+
+    private volatile boolean settled;
+    private volatile Waiters waiters;
+
+    Call(int asked) {
+        this(asked, null, null);
+    }
+
+    /** A write. */
+    Call(int asked, List<ZLinkStoreKey> puts) {
+        this(asked, puts, null);
+    }
+
+    /** A put, of whose payload native code asks for parts. */
+    Call(int asked, byte[] payload) {
+        this(asked, null, payload);
+    }
+
+    private Call(int asked, List<ZLinkStoreKey> puts, byte[] payload) {
+        this.asked = asked;
+        this.puts = puts;
+        this.payload = payload;
+    }
+
+    int asked() {
+        return asked;
+    }
+
+    int ticket() {
+        return ticket;
+    }
+
+    void ticket(int number) {
+        ticket = number;
+    }
+
+    // ---- on threads that run no foreign code --------------------------------------------------------------------------------
+
+    /** Takes the answer: a record of its own, or a {@link Throwable} that stands in its place. */
+    void arrive(Object answer) {
+        if (ARRIVED.compareAndSet(this, null, answer)) {
+            settleSoon();
+        } else if (answer instanceof byte[] record) {
+            // Too late for the caller; but native code may keep something for it.
+            Completions.runSoon(() -> Answers.discard(asked, puts, record));
+        }
+    }
+
+    /** Ends the operation in the caller's name. */
+    void end(Throwable why) {
+        if (ARRIVED.compareAndSet(this, null, why)) {
+            Native.cancel(ticket);
+            settleSoon();
+        }
+    }
+
+    private void settleSoon() {
+        Waiters waiting = waiters;
+        if (waiting == null || !waiting.takeOver()) {
+            Completions.settleSoon(this);
+        }
+    }
+
+    // ---- on whichever thread has a use for the result --------------------------------------------------------------------------
+
+    /** Completes the stage with what has arrived. Does nothing if that is done, or nothing has arrived. */
+    void settle() {
+        Object answer = arrived;
+        if (answer == null || !SETTLED.compareAndSet(this, false, true)) {
+            return;
+        }
+        // A record is unpacked even if nobody wants the result any more: that gives back what native code keeps for it.
+        T result = null;
+        Throwable failure = null;
+        try {
+            result = unpack(answer);
+        } catch (Throwable thrown) {
+            failure = thrown;
+        }
+        release();
+        if (failure == null) {
+            super.complete(result);
+        } else {
+            super.completeExceptionally(failure);
+        }
+    }
+
+    @SuppressWarnings("unchecked") // What was asked for says what the answer holds.
+    private T unpack(Object answer) throws Throwable {
+        if (answer instanceof Throwable failure) {
+            throw failure;
+        }
+        return (T) Answers.result(asked, puts, (byte[]) answer, 0);
+    }
+
+    /** Settles at once: nobody has seen this call yet. */
+    void arrivedAtOnce(Object answer) {
+        arrived = answer;
+        settle();
+    }
+
+    // ---- the caller leaves early -----------------------------------------------------------------------------------------------
+
+    @Override
+    public boolean cancel(boolean mayInterruptIfRunning) {
+        return abandonedIf(super.cancel(mayInterruptIfRunning));
+    }
+
+    @Override
+    public boolean complete(T value) {
+        return abandonedIf(super.complete(value));
+    }
+
+    @Override
+    public boolean completeExceptionally(Throwable failure) {
+        return abandonedIf(super.completeExceptionally(failure));
+    }
+
+    private boolean abandonedIf(boolean endedNow) {
+        if (endedNow) {
+            release();
+            if (ticket != 0) {
+                Native.cancel(ticket);
+            }
+        }
+        return endedNow;
+    }
+
+    private synchronized void release() {
+        payload = null;
+    }
+
+    /** Gives native code a part of the payload. Once the stage has ended, the caller's array is not read any more. */
+    synchronized void segment(int question, int start, int end) {
+        Native.segment(question, isDone() ? null : payload, start, end);
+    }
+
+    // ---- waiting ---------------------------------------------------------------------------------------------------------------
+
+    @Override
+    public T join() {
+        if (!isDone()) {
+            Waiters waiting = waiters();
+            boolean entered = waiting.enter();
+            try {
+                if (entered && mustWait(waiting)) {
+                    waiting.woken.join();
+                }
+            } finally {
+                leave(waiting, entered);
+            }
+        }
+        return super.join();
+    }
+
+    @Override
+    public T get() throws InterruptedException, ExecutionException {
+        if (!isDone()) {
+            Waiters waiting = waiters();
+            boolean entered = waiting.enter();
+            try {
+                if (entered && mustWait(waiting)) {
+                    waiting.woken.get();
+                }
+            } finally {
+                leave(waiting, entered);
+            }
+        }
+        return super.get();
+    }
+
+    @Override
+    public T get(long timeout, TimeUnit unit) throws InterruptedException, ExecutionException, TimeoutException {
+        if (!isDone()) {
+            Waiters waiting = waiters();
+            boolean entered = waiting.enter();
+            try {
+                if (entered && mustWait(waiting)) {
+                    waiting.woken.get(timeout, unit);
+                }
+            } finally {
+                leave(waiting, entered);
+            }
+        }
+        return super.get(timeout, unit);
+    }
+
+    private Waiters waiters() {
+        Waiters waiting = waiters;
+        if (waiting != null) {
+            return waiting;
+        }
+        Waiters first = new Waiters();
+        Waiters before = (Waiters) WAITERS.compareAndExchange(this, null, first);
+        return before == null ? first : before;
+    }
+
+    private boolean mustWait(Waiters waiting) {
+        if (arrived != null) {
+            return false;
+        }
+        if (waiting.alone()) {
+            // Somebody else may end the stage: a cancellation, orTimeout, complete.
+            super.whenComplete((result, failure) -> waiting.woken.complete(null));
+        }
+        return true;
+    }
+
+    private void leave(Waiters waiting, boolean entered) {
+        if (entered) {
+            waiting.leave();
+        }
+        // If the answer was left to those who wait, it is up to us; else it does no harm.
+        settle();
+    }
+
+    /** The threads that wait for one call, which can settle it. */
+    private static final class Waiters {
+        private static final int TAKEN_OVER = -1;
+
+        /** Completed by the collecting thread, which is safe: only waiting threads of ours depend on it. */
+        final CompletableFuture<Void> woken = new CompletableFuture<>();
+
+        private final AtomicInteger count = new AtomicInteger();
+        private volatile boolean watching;
+
+        /** False: the answer has been left to others who waited, and is there. */
+        boolean enter() {
+            return count.getAndUpdate(waiting -> waiting == TAKEN_OVER ? waiting : waiting + 1) != TAKEN_OVER;
+        }
+
+        void leave() {
+            count.getAndUpdate(waiting -> waiting == TAKEN_OVER ? waiting : waiting - 1);
+        }
+
+        /** Leaves the answer to those who wait now, if there are any: each of them settles the call when it leaves. */
+        boolean takeOver() {
+            if (count.getAndUpdate(waiting -> waiting > 0 ? TAKEN_OVER : waiting) <= 0) {
+                return false;
+            }
+            woken.complete(null);
+            return true;
+        }
+
+        /** Whether nobody watches yet for another end of the call. */
+        synchronized boolean alone() {
+            boolean first = !watching;
+            watching = true;
+            return first;
+        }
+    }
+}

@@ -1,0 +1,157 @@
+package systems.zlink.store.internal;
+
+import java.util.Arrays;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * The operations under way, and the one daemon thread that collects their answers. It lives while stores are open or operations under way,
+ * and runs no foreign code.
+ */
+final class Collector implements Runnable {
+    /** Has room for many records, each of which has at most 32 KiB. */
+    private static final int ROOM = 256 * 1024;
+
+    private static final Map<Integer, Call<?>> CALLS = new ConcurrentHashMap<>();
+    private static final AtomicInteger LAST_TICKET = new AtomicInteger();
+    private static final AtomicInteger OPEN_STORES = new AtomicInteger();
+    private static final AtomicReference<Collector> RUNNING = new AtomicReference<>();
+
+    private final byte[] batch = new byte[ROOM];
+
+    private Collector() {}
+
+    // ---- on the caller's thread ------------------------------------------------------------------------------------------------
+
+    /** A store that answers {@code inline} hardly needs this thread. */
+    static void storeOpened(boolean inline) {
+        if (!inline) {
+            OPEN_STORES.incrementAndGet();
+        }
+    }
+
+    static void storeGone(boolean inline) {
+        if (!inline && OPEN_STORES.decrementAndGet() == 0) {
+            Native.nudge();
+        }
+    }
+
+    /**
+     * Submits one request, for an operation that then runs, or is complete already.
+     *
+     * @param unwanted what the stage ends with if the arguments are right; {@code null} to start the operation
+     * @throws IllegalArgumentException if native code finds an argument outside its limits
+     */
+    static void submit(Call<?> call, int store, Packer request, Throwable unwanted) {
+        int ticket = register(call);
+        byte[] record;
+        try {
+            record = Native.submit(call.asked(), ticket, store, request.bytes(), request.length(), request.beside());
+        } catch (RuntimeException | Error failure) {
+            // Native code has not taken it.
+            CALLS.remove(ticket);
+            call.arrivedAtOnce(Answers.internal("the native library failed", failure));
+            return;
+        }
+        if (record == null) {
+            if (RUNNING.get() == null) {
+                start();
+            }
+            return;
+        }
+        CALLS.remove(ticket);
+        if (Answers.errorOrNull(record) instanceof IllegalArgumentException error) {
+            throw error;
+        }
+        call.arrivedAtOnce(unwanted == null ? record : unwanted);
+    }
+
+    private static int register(Call<?> call) {
+        while (true) {
+            int ticket = LAST_TICKET.incrementAndGet();
+            call.ticket(ticket);
+            if (ticket != 0 && CALLS.putIfAbsent(ticket, call) == null) {
+                return ticket;
+            }
+        }
+    }
+
+    private static void start() {
+        Collector next = new Collector();
+        if (RUNNING.compareAndSet(null, next)) {
+            Threads.daemon("zlink-store-answers", next).start();
+        }
+    }
+
+    // ---- on the collecting thread ----------------------------------------------------------------------------------------------
+
+    @Override
+    public void run() {
+        while (true) {
+            boolean completionsWait = Completions.lookAfter();
+            if (!completionsWait && mayEnd()) {
+                return;
+            }
+            int length = collect(completionsWait ? Completions.PATIENCE_MS : 0);
+            for (int start = 0; start < length; start += Unpacker.length(batch, start)) {
+                handle(start);
+            }
+        }
+    }
+
+    private int collect(int timeoutMs) {
+        try {
+            return Native.collect(batch, timeoutMs);
+        } catch (RuntimeException | Error failure) {
+            Logs.failed("collecting answers", failure);
+            return 0;
+        }
+    }
+
+    /** Ends this thread's term unless there is something left to do; whoever submits meanwhile starts another. */
+    private boolean mayEnd() {
+        if (OPEN_STORES.get() > 0 || !CALLS.isEmpty()) {
+            return false;
+        }
+        RUNNING.set(null);
+        return CALLS.isEmpty() || !RUNNING.compareAndSet(null, this);
+    }
+
+    private void handle(int start) {
+        int kind = Unpacker.kind(batch, start);
+        int ticket = Unpacker.ticket(batch, start);
+        if (kind == Wire.LOG) {
+            Logs.take(new Unpacker(batch, start));
+        } else if (kind == Wire.SEGMENT) {
+            segment(ticket, start);
+        } else {
+            Call<?> call = CALLS.remove(ticket);
+            if (call != null) {
+                call.arrive(recordAt(start));
+            }
+        }
+    }
+
+    private Object recordAt(int start) {
+        try {
+            return Arrays.copyOfRange(batch, start, start + Unpacker.length(batch, start));
+        } catch (OutOfMemoryError error) {
+            return error;
+        }
+    }
+
+    private void segment(int ticket, int start) {
+        Unpacker fields = new Unpacker(batch, start);
+        int question = Unpacker.extra(batch, start);
+        int from = (int) fields.number();
+        int to = (int) fields.number();
+        Call<?> call = CALLS.get(ticket);
+        if (call == null) {
+            Native.segment(question, null, 0, 0);
+        } else {
+            Payloads.copy(call, question, from, to);
+        }
+    }
+}
