@@ -75,7 +75,7 @@ impl Bridge {
     pub fn submit(&self, request: Request<'_>, beside: Vec<Bytes>) -> Taken {
         let ticket = request.ticket;
         let store = self.stores.get(request.store);
-        let inline = store.as_ref().is_some_and(Store::answers_inline);
+        let inline = store.as_ref().is_none_or(Store::answers_inline);
         let mut unpacking = Unpacking { copy: inline, beside: beside.into_iter(), mailbox: &self.mailbox };
         let answer = match unpacking.unpack(request).and_then(|asked| asked.of(store.as_ref())) {
             Ok(work) => {

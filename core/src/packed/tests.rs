@@ -1,1 +1,178 @@
+#![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use tokio::sync::Notify;
+
+use super::wire::{HEADER, ask, place, tell};
+use super::{Bridge, Dialect, Request, Store, Taken};
+use crate::engine::StoreOptions;
+use crate::location::LocationStore;
+use crate::relocation::RelocationStore;
+
+const DIALECT: Dialect = Dialect { keep_from: 100, largest_record: 1_000, retention: "retentionMs" };
+
+struct Fixture {
+    bridge: Bridge,
+    rung: Arc<Notify>,
+    location: u32,
+    relocation: u32,
+}
+
+fn fixture() -> Fixture {
+    let rung = Arc::<Notify>::default();
+    let bell = Arc::clone(&rung);
+    let bridge = Bridge::new(DIALECT, move || bell.notify_one());
+    let location = bridge.add(Store::Location(LocationStore::open("memory:", StoreOptions::default()).unwrap()));
+    let relocation = bridge.add(Store::Relocation(RelocationStore::open("memory:", StoreOptions::default()).unwrap()));
+    Fixture { bridge, rung, location, relocation }
+}
+
+impl Fixture {
+    fn submit(&self, kind: u32, store: u32, fields: Vec<u8>, beside: Vec<Bytes>) -> Taken {
+        self.bridge.submit(Request { kind, ticket: 7, store, fields: &Bytes::from(fields) }, beside)
+    }
+
+    fn answer(&self, kind: u32, store: u32, fields: Vec<u8>) -> Vec<u8> {
+        match self.submit(kind, store, fields, Vec::new()) {
+            Taken::Answered(record) => record,
+            Taken::UnderWay => panic!("not answered inline"),
+        }
+    }
+
+    /// The records that come, once some have.
+    async fn collect(&self) -> Vec<u8> {
+        let mut records = Vec::new();
+        while records.is_empty() {
+            tokio::time::timeout(Duration::from_secs(10), self.rung.notified()).await.unwrap();
+            self.bridge.collect(&mut records);
+        }
+        records
+    }
+}
+
+fn text(text: &str) -> Vec<u8> {
+    let mut out = u32::try_from(text.len()).unwrap().to_le_bytes().to_vec();
+    out.extend_from_slice(text.as_bytes());
+    out
+}
+
+/// One put, of a value in the request.
+fn put(key: &str, value: &str) -> Vec<u8> {
+    [&[0, 0, 0, 0, 1, 0, 0, 0, 1][..], &text(key), &[place::HERE], &text(value)].concat()
+}
+
+fn word(record: &[u8], index: usize) -> u32 {
+    u32::from_le_bytes(*record[index * 4..].first_chunk().unwrap())
+}
+
+fn blob(size: u32) -> Vec<u8> {
+    [&text("ref")[..], &60_000_f64.to_le_bytes(), &[place::ELSEWHERE], &size.to_le_bytes()].concat()
+}
+
+#[test]
+fn what_is_answered_from_memory_is_answered_at_once() {
+    let fixture = fixture();
+    let applied = fixture.answer(ask::WRITE, fixture.location, put("k", "value"));
+    assert_eq!((word(&applied, 0), word(&applied, 1), word(&applied, 2)), (tell::APPLIED, 7, 1));
+    let found = fixture.answer(ask::READ, fixture.location, text("k"));
+    assert_eq!(word(&found, 0), tell::FOUND);
+    assert_eq!(word(&found, 3) as usize, found.len());
+    assert!(found.ends_with(b"value"));
+    let missing = fixture.answer(ask::READ, fixture.location, text("other"));
+    assert_eq!((word(&missing, 0), missing.len()), (tell::MISSING, HEADER + 8));
+}
+
+#[test]
+fn large_values_and_large_records_are_kept() {
+    let fixture = fixture();
+    let large = "x".repeat(DIALECT.keep_from);
+    fixture.answer(ask::WRITE, fixture.location, put("large", &large));
+    let found = fixture.answer(ask::READ, fixture.location, text("large"));
+    assert_eq!(word(&found, 0), tell::FOUND_LARGE);
+    let number = u32::from_le_bytes(*found.last_chunk().unwrap());
+    assert_eq!(fixture.bridge.take(number).unwrap(), large.as_bytes());
+    assert_eq!(fixture.bridge.take(number), None);
+
+    for index in 0..20 {
+        fixture.answer(ask::WRITE, fixture.location, put(&format!("k{index}"), "some value"));
+    }
+    let scan = [&text("k")[..], &100_f64.to_le_bytes(), &[0]].concat();
+    let big = fixture.answer(ask::SCAN, fixture.location, scan);
+    assert_eq!((word(&big, 0), word(&big, 1), big.len()), (tell::BIG, 7, HEADER));
+    let page = fixture.bridge.take(word(&big, 2)).unwrap();
+    assert_eq!((word(&page, 0), word(&page, 2)), (tell::PAGE, 20));
+}
+
+#[test]
+fn argument_errors_come_first_also_when_the_store_is_gone() {
+    let fixture = fixture();
+    let said = |record: &[u8]| String::from_utf8_lossy(record).into_owned();
+    let long = "k".repeat(1_025);
+    for store in [fixture.location, u32::MAX] {
+        assert!(said(&fixture.answer(ask::READ, store, text(&long))).contains("key must be 1..=1024 bytes"));
+        let twice = [&[0, 0, 0, 0, 2, 0, 0, 0, 0][..], &text("k"), &[0], &text("k")].concat();
+        assert!(said(&fixture.answer(ask::WRITE, store, twice)).contains("mutations[1].key is in the mutations twice"));
+    }
+    for store in [fixture.relocation, u32::MAX] {
+        let retention = [&text("ref")[..], &0_f64.to_le_bytes()].concat();
+        assert!(said(&fixture.answer(ask::RENEW, store, retention)).contains("retentionMs must be"));
+        assert!(said(&fixture.answer(ask::PUT, store, blob(u32::MAX))).contains("payload must be"));
+    }
+    assert!(said(&fixture.answer(ask::READ, u32::MAX, text("k"))).contains("CLOSED"));
+}
+
+#[tokio::test]
+async fn a_payload_is_asked_for_in_parts() {
+    let fixture = fixture();
+    // In memory the operation begins inline and cannot end there: it goes on with the driver.
+    assert!(matches!(fixture.submit(ask::PUT, fixture.relocation, blob(4), Vec::new()), Taken::UnderWay));
+    let mut answer = fixture.collect().await;
+    while word(&answer, 0) == tell::SEGMENT {
+        let part = |index: usize| f64::from_le_bytes(*answer[HEADER + index * 8..].first_chunk().unwrap());
+        assert!(part(1) <= 4.0);
+        let bytes = if part(0) == 0.0 && part(1) == 4.0 { "blob" } else { "" };
+        fixture.bridge.segment(word(&answer, 2), Some(Bytes::from_static(bytes.as_bytes())));
+        answer = fixture.collect().await;
+    }
+    assert_eq!((word(&answer, 0), word(&answer, 1)), (tell::STORED, 7));
+    assert!(fixture.answer(ask::BLOB_READ, fixture.relocation, text("ref")).ends_with(b"blob"));
+}
+
+#[tokio::test]
+async fn what_is_cancelled_is_answered_all_the_same() {
+    let fixture = fixture();
+    assert!(matches!(fixture.submit(ask::PUT, fixture.relocation, blob(4), Vec::new()), Taken::UnderWay));
+    assert_eq!(word(&fixture.collect().await, 0), tell::SEGMENT);
+    fixture.bridge.cancel(7);
+    let answer = fixture.collect().await;
+    assert_eq!((word(&answer, 0), word(&answer, 1)), (tell::CANCELLED, 7));
+    // Nobody waits for the part any more.
+    fixture.bridge.segment(word(&answer, 2), Some(Bytes::new()));
+    assert_eq!(word(&fixture.answer(ask::BLOB_READ, fixture.relocation, text("ref")), 0), tell::MISSING);
+}
+
+#[tokio::test]
+async fn closing_is_answered_and_afterwards_all_is_closed() {
+    let fixture = fixture();
+    // In memory nothing has to be waited for.
+    assert_eq!(word(&fixture.answer(ask::CLOSE, fixture.location, Vec::new()), 0), tell::DONE);
+    assert!(String::from_utf8_lossy(&fixture.answer(ask::READ, fixture.location, text("k"))).contains("CLOSED"));
+    fixture.bridge.forget(fixture.location);
+    assert!(fixture.bridge.stats(fixture.location).is_none());
+    assert_eq!(word(&fixture.answer(ask::CLOSE, fixture.location, Vec::new()), 0), tell::DONE);
+}
+
+proptest! {
+    #[test]
+    fn no_request_makes_it_panic(kind in 0_u32..12, fields: Vec<u8>, beside in proptest::collection::vec(any::<u8>(), 0..3), which: bool) {
+        let fixture = fixture();
+        let store = if which { fixture.location } else { fixture.relocation };
+        let beside = beside.into_iter().map(|byte| Bytes::from(vec![byte])).collect();
+        // A payload that is asked for never comes: everything else is answered at once.
+        let _ = fixture.submit(kind, store, fields, beside);
+    }
+}
