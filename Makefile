@@ -39,6 +39,7 @@ test: ## installs and starts what the tests need, and runs all of them
 	@rm -rf target/test-logs
 	@$(MAKE) --no-print-directory test-rust
 	@$(MAKE) --no-print-directory test-node
+	@$(MAKE) --no-print-directory test-same
 	@$(MAKE) --no-print-directory test-faults
 	@tests/tools/summary
 
@@ -53,6 +54,10 @@ test-node: servers build-node ## the Node packages and the scenarios, from Node
 	@cargo build -q -p zlink-test-servers
 	@echo "== Node: the binding's own tests and the conformance scenarios"
 	@$(RUN) node bash -c 'cd $(NODE) && npm test'
+
+.PHONY: test-same
+test-same: ## every language ran every scenario, on every engine (after the others)
+	@node tests/conformance/compare.mjs target/conformance {rust,node}-{memory,file,redis}
 
 .PHONY: test-faults
 test-faults: servers ## crashes, kills and restarts

@@ -151,7 +151,7 @@ impl Bridge {
     /// Looks for argument errors in one request without submitting it.
     #[napi]
     pub fn check(&self, batch: Uint8ArraySlice<'_>, offset: u32, length: u32) -> Option<StoreFailure> {
-        let request = Requests(batch.get(offset as usize..length as usize)?).next()?;
+        let request = Requests(batch.get(offset as usize..)?.get(..length as usize)?).next()?;
         let store = self.stores.get(request.subject).ok()?;
         let payload = Some(Bytes::new());
         request.start(&store, Memory::Borrowed, payload, &self.mailbox).err().map(|error| failure(&error))

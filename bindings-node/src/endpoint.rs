@@ -16,8 +16,8 @@ use crate::work::Store;
 pub struct StoreSettings {
     /// Whether it is a Relocation Store.
     pub relocation: bool,
-    /// The data lives in memory.
-    pub memory: Option<bool>,
+    /// The data lives in memory: of this store alone (an empty text), or of all stores in the process that give this name.
+    pub memory: Option<String>,
     /// The folder of an embedded store.
     pub path: Option<String>,
     /// Connections of our own.
@@ -86,7 +86,7 @@ impl StoreSettings {
             (Some(path), ..) => Endpoint::File(PathBuf::from(path)),
             (_, Some(redis), _) => Endpoint::Redis(Box::new(redis.config()?)),
             (.., Some(client)) => Endpoint::Host(Arc::new(JsClient::new(mailbox, client))),
-            _ => Endpoint::Memory(None),
+            _ => Endpoint::Memory(self.memory.filter(|name| !name.is_empty())),
         };
         Ok(if self.relocation {
             Store::Relocation(RelocationStore::open(endpoint, options)?)

@@ -43,7 +43,8 @@ export interface Counters {
 
 export interface StoreSettings {
   relocation: boolean;
-  memory?: boolean;
+  /** Empty for memory of this store alone; a name for memory that stores of one process share. */
+  memory?: string;
   path?: string;
   redis?: RedisSettings;
   client?: number;

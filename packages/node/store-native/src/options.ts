@@ -31,7 +31,7 @@ export function embeddedOpening(options: EmbeddedOptions | undefined): Opening {
   const given = objectOf(options ?? {}, 'options');
   refuseOthers(given, ['path', 'keyPrefix', 'operationTimeoutMs'], '', 'is not an option');
   const { path } = given;
-  if (path === undefined) return { settings: { ...common(given), memory: true } };
+  if (path === undefined) return { settings: { ...common(given), memory: '' } };
   if (stringOf(path, 'path') === '')
     throw new Wrong('range', 'path', 'must not be empty (left out, the data lives in memory)');
   return { settings: { ...common(given), path: plain(path, 'path') } };

@@ -1,0 +1,91 @@
+// Where stores are opened: one engine, and a spot in it that no other scenario uses.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+// The public packages, as the workspace installs them.
+const require = createRequire(new URL('../../../packages/node/package.json', import.meta.url));
+const {
+  ZLinkEmbeddedLocationStore,
+  ZLinkEmbeddedRelocationStore,
+} = require('@zlink-systems/framework-locations-embedded');
+const { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } = require('@zlink-systems/framework-locations-redis');
+// Memory that two store objects share has a name, which the public options do not give.
+const { embeddedOpening, NativeLocationStore, NativeRelocationStore } = require('@zlink-systems/store-native/internal');
+
+/** What this language can do beyond what all can. */
+export const LANGUAGE = ['utf16-strings', 'signed-numbers', 'fractional-numbers'];
+
+let made = 0;
+const unique = () => `node-${process.pid}-${made++}`;
+
+export const ENGINES = {
+  memory: {
+    capabilities: [],
+    place() {
+      const name = unique();
+      return {
+        inFront: '',
+        make(store, options) {
+          const opening = () => {
+            const { settings } = embeddedOpening(options);
+            return { settings: { ...settings, memory: name } };
+          };
+          return store === 'location' ? new NativeLocationStore(opening) : new NativeRelocationStore(opening);
+        },
+        end() {},
+      };
+    },
+  },
+  file: {
+    capabilities: ['survives-reopen'],
+    place() {
+      const path = mkdtempSync(join(tmpdir(), 'zlink-conformance-'));
+      return {
+        inFront: '',
+        make: (store, options) =>
+          store === 'location'
+            ? new ZLinkEmbeddedLocationStore({ path, ...options })
+            : new ZLinkEmbeddedRelocationStore({ path, ...options }),
+        end: () => rmSync(path, { recursive: true, force: true }),
+      };
+    },
+  },
+  redis: {
+    capabilities: ['survives-reopen', 'needs-key-prefix'],
+    place: ({ url }) => ({
+      inFront: `${unique()}.`,
+      make: (store, options) =>
+        store === 'location'
+          ? new ZLinkRedisLocationStore({ url, ...options })
+          : new ZLinkRedisRelocationStore({ url, ...options }),
+      end() {},
+    }),
+  },
+};
+
+/** A private Redis, which ends with this process whatever ends that. */
+export async function startRedis() {
+  const cwd = fileURLToPath(new URL('../../..', import.meta.url));
+  const starter = spawn('cargo', ['run', '-q', '-p', 'zlink-test-servers', '--', 'single'], {
+    cwd,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: starter.stdout });
+  const [line] = await Promise.race([
+    once(lines, 'line'),
+    once(starter, 'exit').then(([code]) => Promise.reject(new Error(`the starter of test servers ended with ${code}`))),
+  ]);
+  return {
+    url: JSON.parse(line).url,
+    async stop() {
+      starter.stdin.end();
+      if (starter.exitCode === null) await once(starter, 'exit');
+    },
+  };
+}
