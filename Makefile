@@ -4,6 +4,12 @@ SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := help
 
 NODE := packages/node
+JAVA := packages/java
+# Quiet, but for what the tests say.
+MVN := MAVEN_OPTS="-Dorg.slf4j.simpleLogger.defaultLogLevel=warn -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info" \
+	mvn -B -ntp -f $(JAVA)/pom.xml
+# The artifacts as their users get them.
+MAVEN_REPOSITORY := target/maven-repository
 RUN := tests/tools/run
 
 .PHONY: help
@@ -25,6 +31,22 @@ target/.node-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $
 .PHONY: build-node
 build-node: target/.node-built ## builds the native library and the Node packages
 
+.PHONY: jvm
+jvm:
+	@tests/tools/install javac:default-jdk-headless mvn:maven
+	@tests/tools/jdk 17 >/dev/null
+
+target/.java-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $(JAVA) | grep -v -e '/tests/' -e '/examples/')
+	@echo "== Building the native library for Java and the Maven artifacts (the first time takes a few minutes)"
+	@mkdir -p target
+	cargo build --release -p zlink-store-jni
+	rm -rf $(MAVEN_REPOSITORY)
+	$(MVN) deploy -DskipTests -pl '!tests' -DaltDeploymentRepository=build::file://$(CURDIR)/$(MAVEN_REPOSITORY)
+	@touch $@
+
+.PHONY: build-java
+build-java: jvm target/.java-built ## builds the native library for Java and the Maven artifacts
+
 # ---- demo ----------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
@@ -39,6 +61,7 @@ test: ## installs and starts what the tests need, and runs all of them
 	@rm -rf target/test-logs
 	@$(MAKE) --no-print-directory test-rust
 	@$(MAKE) --no-print-directory test-node
+	@$(MAKE) --no-print-directory test-java
 	@$(MAKE) --no-print-directory test-same
 	@$(MAKE) --no-print-directory test-faults
 	@tests/tools/summary
@@ -57,7 +80,15 @@ test-node: servers build-node ## the Node packages and the scenarios, from Node
 
 .PHONY: test-same
 test-same: ## every language ran every scenario, on every engine (after the others)
-	@node tests/conformance/compare.mjs target/conformance {rust,node}-{memory,file,redis}
+	@node tests/conformance/compare.mjs target/conformance {rust,node,java}-{memory,file,redis}
+
+.PHONY: test-java
+test-java: servers build-java ## the Maven artifacts and the scenarios, from Java, on JDK 17 and on 25
+	@tests/tools/jdk 25 >/dev/null
+	@echo "== Building the starter of test servers"
+	@cargo build -q -p zlink-test-servers
+	@echo "== Java: the binding's own tests and the conformance scenarios, on JDK 17 and on 25"
+	@$(RUN) java env JAVA_HOME="$$(tests/tools/jdk 17)" $(MVN) verify -Dzlink.jdk.newer="$$(tests/tools/jdk 25)"
 
 .PHONY: test-faults
 test-faults: servers ## crashes, kills and restarts

@@ -19,7 +19,7 @@ pub(crate) fn open(relocation: bool, place: i32, texts: &Bytes, operation_timeou
         Error::argument("operationTimeout", said)
     })?;
     let endpoint = match place {
-        MEMORY => Endpoint::Memory(None),
+        MEMORY => Endpoint::Memory(Some(address).filter(|name| !name.is_empty()).map(str::to_owned)),
         FILE => Endpoint::File(PathBuf::from(address)),
         _ => Endpoint::Redis(Box::new(redis(address)?)),
     };

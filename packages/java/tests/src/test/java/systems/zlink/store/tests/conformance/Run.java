@@ -1,0 +1,244 @@
+package systems.zlink.store.tests.conformance;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import systems.zlink.store.tests.support.Engine;
+
+/** Runs the steps of one scenario at a place of its own (README, Steps around them). */
+final class Run implements AutoCloseable {
+    private static final Duration LONGEST = Duration.ofSeconds(120);
+    private static final long TIMEOUT_MS = 30_000;
+    private static final long UNTIL_MS = 20_000;
+    private static final long PAUSE_MS = 3;
+    private static final Set<String> LANGUAGE = Set.of("utf16-strings", "signed-numbers");
+
+    private static final ExecutorService TOGETHER = Executors.newCachedThreadPool(task -> {
+        Thread thread = new Thread(task, "together");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    private final Engine.Place place;
+    private final Map<String, Object> named = new HashMap<>();
+    private final List<Object> opened = new ArrayList<>();
+    private final Values values = new Values();
+    private final Set<String> versions = ConcurrentHashMap.newKeySet();
+    private final long deadline = System.nanoTime() + LONGEST.toNanos();
+
+    Run(Engine.Place place) {
+        this.place = place;
+    }
+
+    @Override
+    public void close() {
+        opened.forEach(Run::close);
+    }
+
+    private static void close(Object store) {
+        try {
+            ((AutoCloseable) store).close();
+        } catch (Exception error) {
+            throw new AssertionError("closing threw", error);
+        }
+    }
+
+    /** Runs steps one after the other; {@code at} says where they stand. */
+    void steps(JsonArray steps, String at) throws Exception {
+        for (int index = 0; index < steps.size(); index++) {
+            JsonObject step = steps.get(index).getAsJsonObject();
+            if (!isMeant(step)) {
+                continue;
+            }
+            if (System.nanoTime() > deadline) {
+                throw new AssertionError("not done after " + LONGEST);
+            }
+            try {
+                step(step, at + index);
+            } catch (AssertionError | IllegalStateException error) {
+                if (String.valueOf(error.getMessage()).startsWith("step ")) {
+                    throw error;
+                }
+                throw new AssertionError("step " + at + index + ": " + error.getMessage(), error);
+            }
+        }
+    }
+
+    private boolean isMeant(JsonObject step) {
+        JsonElement condition = step.get("if");
+        if (condition == null) {
+            return true;
+        }
+        for (JsonElement one : condition instanceof JsonArray all ? all : List.of(condition)) {
+            String name = one.getAsString();
+            boolean wanted = !name.startsWith("!");
+            String capability = wanted ? name : name.substring(1);
+            if ((LANGUAGE.contains(capability) || place.engine().capabilities().contains(capability)) != wanted) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void step(JsonObject step, String at) throws Exception {
+        if (step.has("for")) {
+            repeat(step, at);
+        } else if (step.has("until")) {
+            until(step, step.getAsJsonObject("until"));
+        } else if (step.has("together")) {
+            together(step, step.getAsJsonArray("together"));
+        } else if (step.has("check")) {
+            Expectations.field(values.eval(step.get("check")), step.get("expect"), values);
+        } else {
+            Map<String, Object> result = step.has("open") ? open(step)
+                    : step.has("close") ? closeNamed(values.text(step.get("close")))
+                    : call(step, values).call();
+            judge(step, result, values);
+            save(step, result);
+        }
+    }
+
+    private void save(JsonObject step, Object result) {
+        if (step.has("save")) {
+            values.set(values.text(step.get("save")), result);
+        }
+    }
+
+    /** Compares a call's result with what its step expects. */
+    private static void judge(JsonObject step, Map<String, Object> result, Values values) {
+        if (step.has("expect")) {
+            Expectations.expect(result, step.get("expect"), values);
+        } else if (step.has("put") || step.has("delete")) {
+            if (!"applied".equals(result.get("kind"))) {
+                throw new Expectations.Mismatch("expected applied, got " + Expectations.show(result));
+            }
+        } else if (result.containsKey("error")) {
+            throw new Expectations.Mismatch("it failed: " + Expectations.show(result));
+        }
+    }
+
+    private Callable<Map<String, Object>> call(JsonObject step, Values values) throws Exception {
+        if (!Calls.isCall(step)) {
+            throw Values.fault("no verb among " + step.keySet());
+        }
+        boolean relocation = Calls.isForBlobs(step);
+        String name = step.has("on") ? values.text(step.get("on")) : relocation ? "relocation" : "location";
+        if (!named.containsKey(name) && Set.of("location", "relocation").contains(name)) {
+            keep(name, make(relocation, place.inFront() + (relocation ? "r" : "l"), TIMEOUT_MS));
+        }
+        Object store = named.get(name);
+        if (store == null) {
+            throw Values.fault("no store " + name);
+        }
+        return new Calls(step, values, versions).on(store);
+    }
+
+    private void keep(String name, Object store) {
+        opened.add(store);
+        named.put(name, store);
+    }
+
+    private Object make(boolean relocation, String keyPrefix, long timeoutMs) {
+        Duration timeout = Duration.ofMillis(timeoutMs);
+        return relocation ? place.relocation(keyPrefix, timeout) : place.location(keyPrefix, timeout);
+    }
+
+    private Map<String, Object> open(JsonObject step) {
+        boolean relocation = step.has("store") && "relocation".equals(step.get("store").getAsString());
+        long timeout = step.has("timeoutMs") ? values.number(step.get("timeoutMs")) : TIMEOUT_MS;
+        String prefix = step.has("exactPrefix") ? values.text(step.get("exactPrefix"))
+                : place.inFront() + (step.has("prefix") ? values.text(step.get("prefix")) : relocation ? "r" : "l");
+        try {
+            keep(values.text(step.get("open")), make(relocation, prefix, timeout));
+            return Calls.fields("opened");
+        } catch (RuntimeException error) {
+            return Calls.failure(error);
+        }
+    }
+
+    private Map<String, Object> closeNamed(String name) {
+        close(named.get(name));
+        return Calls.fields("closed");
+    }
+
+    private void repeat(JsonObject step, String at) throws Exception {
+        String name = step.get("for").getAsString();
+        List<Object> all = new ArrayList<>();
+        if (step.has("in")) {
+            step.getAsJsonArray("in").forEach(all::add);
+        } else {
+            long from = step.has("from") ? values.number(step.get("from")) : 0;
+            for (long number = from; number < from + values.number(step.get("times")); number++) {
+                all.add(number);
+            }
+        }
+        for (int index = 0; index < all.size(); index++) {
+            values.set(name, all.get(index));
+            steps(step.getAsJsonArray("steps"), at + "[" + name + " #" + index + "].");
+        }
+    }
+
+    private void until(JsonObject step, JsonObject inner) throws Exception {
+        long within = step.has("withinMs") ? values.number(step.get("withinMs")) : UNTIL_MS;
+        long end = System.nanoTime() + within * 1_000_000;
+        while (true) {
+            Map<String, Object> result = call(inner, values).call();
+            try {
+                judge(inner, result, values);
+                save(inner, result);
+                return;
+            } catch (Expectations.Mismatch missed) {
+                if (step.has("meanwhile")) {
+                    Expectations.expect(result, step.get("meanwhile"), values);
+                }
+                if (System.nanoTime() > end) {
+                    throw new AssertionError("not within " + within + " ms: " + missed.getMessage());
+                }
+            }
+            Thread.sleep(PAUSE_MS);
+        }
+    }
+
+    private void together(JsonObject step, JsonArray steps) throws Exception {
+        List<Values.Element> elements = values.copy().expand(steps).stream()
+                .filter(element -> isMeant(element.form().getAsJsonObject())).toList();
+        List<Callable<Map<String, Object>>> calls = new ArrayList<>();
+        for (Values.Element element : elements) {
+            calls.add(call(element.form().getAsJsonObject(), element.values()));
+        }
+        List<Future<Map<String, Object>>> running = calls.stream().map(TOGETHER::submit).toList();
+        Map<String, Long> counts = new HashMap<>();
+        for (int index = 0; index < running.size(); index++) {
+            Map<String, Object> result = running.get(index).get();
+            JsonObject form = elements.get(index).form().getAsJsonObject();
+            if (form.has("expect")) {
+                judge(form, result, elements.get(index).values());
+            }
+            String kind = (String) result.getOrDefault("kind", result.get("error"));
+            counts.merge(kind, 1L, Long::sum);
+            if (step.has("save") && step.getAsJsonObject("save").has(kind)) {
+                values.set(step.getAsJsonObject("save").get(kind).getAsString(), result);
+            }
+        }
+        if (step.has("expect")) {
+            JsonObject expected = step.getAsJsonObject("expect");
+            for (Map.Entry<String, JsonElement> entry : expected.entrySet()) {
+                Expectations.field(counts.getOrDefault(entry.getKey(), 0L), entry.getValue(), values);
+            }
+            if (!expected.keySet().containsAll(counts.keySet())) {
+                throw new AssertionError("unexpected results: " + counts);
+            }
+        }
+    }
+}
