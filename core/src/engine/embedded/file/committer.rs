@@ -95,6 +95,7 @@ impl Shared {
     /// Starts the thread.
     pub(super) fn start(self: &Arc<Self>, place: Arc<Place>) -> Result<(), Error> {
         let committer = Committer { shared: Arc::clone(self), reclaim: Reclaim::default() };
+        let shared = Arc::clone(self);
         let started = thread::Builder::new().name("zlink-store-file".to_owned()).spawn(move || {
             {
                 let _turn = place.turn.lock();
@@ -104,6 +105,7 @@ impl Shared {
             let registry = place::registry();
             drop(place);
             drop(registry);
+            shared.ended.send_replace(true);
         });
         started.map(drop).map_err(|error| disk::failed(&error, "starting a thread"))
     }
@@ -172,7 +174,6 @@ impl Committer {
         if let Some(open) = last {
             self.shared.let_go(open, None);
         }
-        self.shared.ended.send_replace(true);
     }
 
     fn open(&self, retry: Retry) -> State {

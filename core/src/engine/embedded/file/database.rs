@@ -14,6 +14,7 @@ use fjall::compaction::Leveled;
 use fjall::{AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
 
 use super::disk;
+use super::journal;
 use crate::ambient::{self, Ambient};
 use crate::contract::{Code, Error, Outcome, StoreTime};
 use crate::engine::embedded::record::damaged;
@@ -91,7 +92,13 @@ impl Tables {
             if !data.try_exists()? {
                 create(folder, ambient)?;
             }
-            open(&data)
+            match open(&data) {
+                Err(fjall::Error::JournalRecovery(_)) if journal::cut_off_torn_batch(&data)? => {
+                    tracing::warn!("a commit that a power cut had torn, and that was never acknowledged, was cut off");
+                    open(&data)
+                }
+                opened => opened,
+            }
         }));
         match opened {
             Ok(opened) => opened.map_err(|error| disk::database_failed(&error, "opening the folder")),

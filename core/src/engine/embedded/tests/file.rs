@@ -206,3 +206,66 @@ async fn what_has_expired_leaves_the_folder() {
     let blobs = folder.path().join("blobs");
     eventually(|| fs::read_dir(&blobs).unwrap().count() == 0).await;
 }
+
+/// The journal, with the batch boundaries that a life of three commits leaves.
+async fn three_commits(folder: &TempDir) -> (PathBuf, Vec<u8>) {
+    let store = open(folder.path()).unwrap();
+    for (name, value) in [("a", "1"), ("b", "2"), ("c", "the last value")] {
+        store.write(put(name, value)).await.unwrap();
+    }
+    store.close().await;
+    let journal = folder.path().join("data/0.jnl");
+    let bytes = fs::read(&journal).unwrap();
+    (journal, bytes)
+}
+
+async fn found(folder: &TempDir) -> Vec<String> {
+    let store = open(folder.path()).unwrap();
+    let found = page(store.scan(ScanRequest::new("", 10)).await.unwrap());
+    store.close().await;
+    names(&found).into_iter().map(str::to_owned).collect()
+}
+
+fn place(journal: &[u8], value: &[u8]) -> usize {
+    journal.windows(value.len()).position(|window| window == value).expect("the value is in the journal")
+}
+
+#[tokio::test]
+async fn a_torn_last_commit_is_cut_off_wherever_it_is_torn() {
+    let folder = TempDir::new().unwrap();
+    let (journal, bytes) = three_commits(&folder).await;
+    let last = place(&bytes, b"the last value");
+    // The last commit is the value's batch; the time that is kept at the close may follow as a batch of its own.
+    let end = last + place(&bytes[last..], b"FJL\x03") + 4;
+    for torn in [last, last + 5, last + 13] {
+        let mut bytes = bytes[..end].to_vec();
+        bytes[torn] = 0;
+        fs::write(&journal, &bytes).unwrap();
+        assert_eq!(found(&folder).await, ["a", "b"], "torn at {torn}");
+    }
+    for cut in [last - 3, last + 1, end - 1] {
+        let mut bytes = bytes[..cut].to_vec();
+        bytes.resize(1 << 20, 0);
+        fs::write(&journal, &bytes).unwrap();
+        assert_eq!(found(&folder).await, ["a", "b"], "cut off at {cut}");
+    }
+    fs::write(&journal, &bytes[..end]).unwrap();
+    assert_eq!(found(&folder).await, ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn a_commit_that_is_damaged_later_is_no_torn_one() {
+    let folder = TempDir::new().unwrap();
+    let (journal, mut bytes) = three_commits(&folder).await;
+    let second = place(&bytes, b"the last value") - 60;
+    let damaged = second - bytes[..second].iter().rev().position(|byte| *byte == b'2').unwrap() - 1;
+    bytes[damaged] = b'3';
+    fs::write(&journal, &bytes).unwrap();
+    let store = open(folder.path()).unwrap();
+    let error = store.read(key("a")).await.unwrap_err();
+    assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::NotApplied), "{error}");
+    let error = store.write(put("a", "4")).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::NotApplied, "{error}");
+    drop(store);
+    assert_eq!(fs::read(&journal).unwrap(), bytes);
+}
