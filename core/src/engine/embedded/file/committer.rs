@@ -184,7 +184,9 @@ impl Committer {
                 State::Open(open)
             }
             Err(error) => {
-                tracing::warn!(%error, "the folder could not be opened; it is tried again");
+                if retry.pause == FIRST_RETRY {
+                    tracing::warn!(%error, "the folder could not be opened; it is tried again");
+                }
                 self.shared.front.failed(error.clone());
                 State::Closed(error, retry.later())
             }

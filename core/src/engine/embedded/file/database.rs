@@ -103,8 +103,8 @@ impl Tables {
         match opened {
             Ok(opened) => opened.map_err(|error| disk::database_failed(&error, "opening the folder")),
             Err(_) => {
-                let said = "opening the folder failed: the storage found its files damaged";
-                Err(Error::new(Code::Unavailable, Outcome::NotApplied, said))
+                let said = "opening the folder failed: a file is damaged";
+                Err(Error::new(Code::Internal, Outcome::NotApplied, said))
             }
         }
     }

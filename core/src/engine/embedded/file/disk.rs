@@ -37,7 +37,8 @@ pub(super) fn database_failed(error: &fjall::Error, doing: &str) -> Error {
             Error::new(Code::Incompatible, Outcome::NotApplied, said)
         }
         E::Poisoned => Error::new(Code::Unavailable, Outcome::NotApplied, format!("{doing} failed: an earlier write failed")),
-        other => Error::new(Code::Unavailable, Outcome::NotApplied, format!("{doing} failed: {other:?}")),
+        E::Locked => Error::new(Code::Unavailable, Outcome::NotApplied, format!("{doing} failed: it is in use")),
+        other => Error::new(Code::Internal, Outcome::NotApplied, format!("{doing} failed: a file is damaged ({other:?})")),
     }
 }
 

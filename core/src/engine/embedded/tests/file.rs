@@ -263,7 +263,7 @@ async fn a_commit_that_is_damaged_later_is_no_torn_one() {
     fs::write(&journal, &bytes).unwrap();
     let store = open(folder.path()).unwrap();
     let error = store.read(key("a")).await.unwrap_err();
-    assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::NotApplied), "{error}");
+    assert_eq!((error.code(), error.outcome()), (Code::Internal, Outcome::NotApplied), "{error}");
     let error = store.write(put("a", "4")).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::NotApplied, "{error}");
     drop(store);
