@@ -1,4 +1,5 @@
-//! Blobs beside SET and GET of one string through redis-rs: `cargo run -p zlink-bench --profile fast --bin blobs`.
+//! Blobs beside SET and GET of one string through redis-rs: `cargo run -p zlink-bench --profile fast --bin blobs`. Behind `--`
+//! a part of a line's name picks lines, such as `1024 KiB, 8` or `PING`.
 
 use std::time::Duration;
 
@@ -27,8 +28,13 @@ async fn main() -> Outcome<()> {
         "{}; redis-rs 1.8, multiplexed, no timeouts; median of {ROUNDS} rounds, both sides in turn",
         version(&theirs).await?
     );
+    let only = std::env::args().nth(1).unwrap_or_default();
     println!("{:<28}{:>12}{:>12}{:>8}", "MB/s", "ours", "redis-rs", "ratio");
     for (size, count, flight) in [(16 << 10, 400, 1), (256 << 10, 100, 1), (1 << 20, 60, 1), (1 << 20, 60, 8), (64 << 20, 3, 1)] {
+        let line = format!("{} KiB, {flight} in flight", size >> 10);
+        if !line.contains(&only) {
+            continue;
+        }
         let payload = Bytes::from((0..size).map(|place: usize| (place % 251) as u8).collect::<Vec<u8>>());
         let (mut put, mut set, mut read, mut get) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..=ROUNDS {
@@ -46,11 +52,14 @@ async fn main() -> Outcome<()> {
             our.remove(0);
             their.remove(0);
             let (our, their) = (median(our), median(their));
-            let label = format!("{what} {} KiB, {flight} in flight", size >> 10);
+            let label = format!("{what} {line}");
             println!("{label:<28}{our:>12.0}{their:>12.0}{:>8.2}", our / their);
         }
     }
 
+    if !"PING".contains(&only) {
+        return Ok(());
+    }
     println!("\n{:<28}{:>12}{:>12}{:>12}", "another client's PING, ms", "p99", "p99.9", "worst");
     let payload = Bytes::from(vec![7; 64 << 20]);
     for beside in ["idle", "64 MiB puts", "64 MiB reads", "64 MiB SETs"] {

@@ -1,5 +1,6 @@
 //! The blob engine against a real server.
 
+mod acks;
 mod contract;
 mod expiry;
 mod lost;
