@@ -2,8 +2,10 @@
 
 use zlink_test_servers::{Action, Proxy, Settings};
 
+use super::tap::{lost, runs};
 use super::*;
 use crate::contract::{Code, Outcome};
+use crate::engine::redis::blob::wire::{DELETE, FINISH, RENEW};
 use crate::{RelocationStore, StoreOptions};
 
 const TIMEOUT_MS: u64 = 1_500;
@@ -103,4 +105,30 @@ fn own_work_that_is_found_after_a_lost_answer_counts_once_replicas_have_it() {
             }
         }
     });
+}
+
+#[test]
+fn what_finds_its_own_work_writes_something_and_waits_for_that() {
+    let primary = RedisServer::start(&[]).unwrap();
+    let _replica = replica_of(&primary);
+    let mut config = RedisConfig::single(Address::Tcp("127.0.0.1".to_owned(), primary.port()));
+    config.min_acked_replicas = 1;
+    let store = Store::new(config, true);
+    run(async {
+        for script in [&FINISH, &RENEW, &DELETE] {
+            store.tap.once(runs(script), |send| async move {
+                send.await.unwrap();
+                Err(lost())
+            });
+        }
+        stored(&store.put("b", "b", MINUTE).await.unwrap());
+        store.renew("b", MINUTE).await.unwrap();
+        store.delete("b").await.unwrap();
+    });
+    let seen = store.tap.seen();
+    for script in [&FINISH, &RENEW, &DELETE] {
+        let again = seen.iter().filter(|batch| runs(script)(batch)).nth(1).unwrap();
+        let names: Vec<&[u8]> = again.commands.iter().map(|command| &command[0][..]).collect();
+        assert_eq!(names[1..], [&b"SET"[..], b"WAIT"], "WAIT waits for what its connection wrote");
+    }
 }

@@ -49,11 +49,7 @@ impl Rig {
     }
 
     fn open(&self, transactions: bool) -> Store {
-        let config = RedisConfig::single(Address::Tcp("127.0.0.1".to_owned(), self.server.port()));
-        let tap = Tap::new(Arc::new(Native::new(config)), transactions);
-        let prefix = KeyPrefix::new("t").unwrap();
-        let engine = RedisRelocation::new(Client::new(Arc::clone(&tap) as _), prefix, ambient::system());
-        let store = Store { engine, tap };
+        let store = Store::new(RedisConfig::single(Address::Tcp("127.0.0.1".to_owned(), self.server.port())), transactions);
         run(async {
             for size in [1, 2 * SEGMENT - 1] {
                 store.put("warm", bytes(size), 1_000).await.unwrap();
@@ -115,6 +111,13 @@ struct Store {
 }
 
 impl Store {
+    fn new(config: RedisConfig, transactions: bool) -> Self {
+        let tap = Tap::new(Arc::new(Native::new(config)), transactions);
+        let prefix = KeyPrefix::new("t").unwrap();
+        let engine = RedisRelocation::new(Client::new(Arc::clone(&tap) as _), prefix, ambient::system());
+        Self { engine, tap }
+    }
+
     async fn put(&self, name: &str, payload: impl Into<Payload>, ms: u64) -> Result<BlobPutResult, Error> {
         self.engine.put(reference(name), payload.into(), retention(ms), writing()).await
     }

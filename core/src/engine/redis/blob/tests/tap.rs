@@ -78,6 +78,10 @@ impl Transport for Tap {
     fn counters(&self) -> &EngineCounters {
         self.inner.counters()
     }
+
+    fn min_acked_replicas(&self) -> u32 {
+        self.inner.min_acked_replicas()
+    }
 }
 
 /// What a caller is told whose answer got lost.
