@@ -11,7 +11,7 @@ use zlink_store::{
 use crate::work::{self, GROUP, Orders};
 
 /// Told by all processes so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Ledger {
     writers: BTreeMap<usize, Writer>,
     blobs: BTreeMap<u64, Blob>,
@@ -21,7 +21,7 @@ pub struct Ledger {
     pub acknowledged: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Writer {
     next: u64,
     /// What is there, if none of `begun` was applied.
@@ -31,7 +31,7 @@ struct Writer {
     begun: Vec<u64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Blob {
     put: bool,
     delete_begun: bool,

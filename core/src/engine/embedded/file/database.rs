@@ -176,6 +176,8 @@ fn create(folder: &Path, ambient: &dyn Ambient) -> fjall::Result<()> {
     let meta = Meta { identity: ambient::random(ambient), sequence: 0, time: StoreTime::from_unix_ms(0), live: 0 };
     tables.commit([], &meta)?;
     drop(tables);
+    // fjall does not sync the entries of the folders that it makes last.
+    disk::sync_folders(&unfinished)?;
     fs::rename(unfinished, folder.join(DATA))?;
     Ok(disk::sync_folder(folder)?)
 }

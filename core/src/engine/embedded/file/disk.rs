@@ -78,3 +78,14 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     // Windows has no such thing, and needs none.
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
+
+/// The same for `folder` and every folder below it.
+pub(super) fn sync_folders(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    sync_folder(folder)
+}
