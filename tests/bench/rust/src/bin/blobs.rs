@@ -35,7 +35,8 @@ async fn main() -> Outcome<()> {
         if !line.contains(&only) {
             continue;
         }
-        let payload = Bytes::from((0..size).map(|place: usize| (place % 251) as u8).collect::<Vec<u8>>());
+        let payload =
+            Bytes::from((0..size).map(|place: usize| u8::try_from(place % 251).unwrap_or_default()).collect::<Vec<u8>>());
         let (mut put, mut set, mut read, mut get) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..=ROUNDS {
             put.push(speed(size, count, flight, |which| ours.put(which, payload.clone())).await?);

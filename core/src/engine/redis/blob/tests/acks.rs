@@ -89,7 +89,7 @@ fn own_work_that_is_found_after_a_lost_answer_counts_once_replicas_have_it() {
                     }
                     proxy.once("EVALSHA", 0, Action::DropReply);
                     let result = match operation {
-                        "put" => store.put(name(), bytes(size), retention(MINUTE)).await.map(|put| drop(stored(&put))),
+                        "put" => store.put(name(), bytes(size), retention(MINUTE)).await.map(|put| _ = stored(&put)),
                         "renew" => store.renew(name(), retention(MINUTE)).await.map(drop),
                         _ => store.delete(name()).await,
                     };
