@@ -2,6 +2,7 @@
 
 mod acks;
 mod contract;
+mod cuts;
 mod expiry;
 mod lost;
 mod racing;

@@ -2,6 +2,7 @@
 
 use super::tap::{named, runs};
 use super::*;
+use crate::call::BLOBS;
 use crate::contract::{Code, Outcome};
 use crate::engine::redis::blob::wire::FINISH;
 
@@ -161,6 +162,31 @@ fn a_read_beside_renewals_is_whole() {
         });
         assert!(store.bytes("x").await.is_none_or(|read| read == payload));
         assert!(!store.has("x").await);
+    });
+}
+
+#[test]
+fn a_read_that_finds_no_room_waits_for_it() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    let payload = bytes(10 * SEGMENT);
+    run(async {
+        stored(&store.put("x", payload.clone(), MINUTE).await.unwrap());
+        store.tap.seen();
+        // All but enough for one segment, as if large blobs were under way.
+        let others = BLOBS.room(128 * 1_024 * 1_024 - 2 * SEGMENT).await.unwrap();
+        let mut reading = std::pin::pin!(store.bytes("x"));
+        let waiting = async {
+            while !store.tap.seen().iter().any(|batch| batch.atomic) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::select! {
+            _ = &mut reading => panic!("it did not wait for room"),
+            () = waiting => {}
+        }
+        drop(others);
+        assert!(reading.await.unwrap() == payload);
     });
 }
 
