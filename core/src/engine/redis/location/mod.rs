@@ -10,6 +10,7 @@ mod group;
 mod lane;
 mod layout;
 mod page;
+mod queue;
 mod reads;
 mod reap;
 mod record;

@@ -1,6 +1,5 @@
 //! Writes: whatever waits when the line is free goes out as groups of one call, if the groups touch no key in common.
 
-use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,38 +10,24 @@ use tokio::sync::oneshot;
 use super::Inner;
 use super::answer::foreign;
 use super::commit::{Answer, Committed, Status, commit};
-use super::group::{Change, Group};
+use super::group::Group;
 use super::lane::{Lane, Waiting};
+use super::queue::{Job, take};
 use super::record::{HEADER, Record};
 use super::snapshots::Known;
 use crate::ambient::random;
 use crate::background;
 use crate::call::Call;
-use crate::contract::{Error, Key, Outcome, WriteRequest, WriteResult};
+use crate::contract::{Error, Outcome, WriteRequest, WriteResult};
 use crate::engine::redis::client::Client;
 use crate::engine::redis::transport::{Failure, Line, Reply};
 
-/// Most groups of one call.
-const GROUPS: usize = 64;
-/// Most keys and bytes of a group that shares a call, so that one call never blocks the server for long.
-const SMALL_KEYS: usize = 16;
-const SMALL_BYTES: usize = 65_536;
-/// Most bytes of a call of several groups.
-const CALL_BYTES: usize = 1_048_576;
-/// How far behind the first group one that may join it is looked for.
-const LOOKED_AT: usize = 256;
 /// Calls under way at once.
 const WIDTH: usize = 2;
 
 pub(super) struct Writes {
     lane: Lane<Job>,
     pub(super) known: Mutex<Known>,
-}
-
-struct Job {
-    group: Group,
-    call: Call,
-    answer: oneshot::Sender<Result<WriteResult, Error>>,
 }
 
 impl Writes {
@@ -153,117 +138,38 @@ impl Inner {
 
     /// After a lost answer: a first record that bears the commit's mark proves that the commit was applied.
     async fn look(self: Arc<Self>, client: Client, jobs: Vec<Job>, error: Error) {
-        let (marked, unmarked): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.group.marked().is_some());
         let error = error.with_outcome(Outcome::Unknown);
+        let (marked, unmarked): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.group.marked().is_some());
         unmarked.into_iter().for_each(|job| job.fail(&error));
-        for job in marked {
-            let Some(key) = job.group.marked() else { continue };
-            let found = self.header(&client, key, job.call.deadline).await.ok().flatten();
-            match found.filter(|record| record.stamp.nonce == job.group.nonce) {
-                Some(record) => {
-                    let _ = job.answer.send(Ok(job.group.applied(record.stamp.sequence, record.committed)));
+        let at_once = if client.transactions() { marked.len().max(1) } else { 1 };
+        let mut marked = marked.into_iter().peekable();
+        while marked.peek().is_some() {
+            let jobs: Vec<Job> = marked.by_ref().take(at_once).filter(|job| !job.answer.is_closed()).collect();
+            let headers = self.headers(&client, &jobs).await.unwrap_or_default();
+            for (job, header) in jobs.into_iter().zip(headers.into_iter().chain(std::iter::repeat(None))) {
+                match header.filter(|record| record.stamp.nonce == job.group.nonce) {
+                    Some(record) => {
+                        let _ = job.answer.send(Ok(job.group.applied(record.stamp.sequence, record.committed)));
+                    }
+                    None => job.fail(&error),
                 }
-                None => job.fail(&error),
             }
         }
     }
 
-    /// A record without its value; where replicas must acknowledge, they have acknowledged it.
-    async fn header(&self, client: &Client, key: &Key, deadline: Instant) -> Result<Option<Record>, Failure> {
+    /// The records that bear the marks of `jobs`, without their values; where replicas must acknowledge, they have
+    /// acknowledged them.
+    async fn headers(&self, client: &Client, jobs: &[Job]) -> Result<Vec<Option<Record>>, Failure> {
+        let Some(deadline) = jobs.iter().map(|job| job.call.deadline).max() else { return Ok(Vec::new()) };
         let word = Bytes::from_static;
         let last = Bytes::from((HEADER - 1).to_string());
-        let command = vec![word(b"GETRANGE"), self.layout.record(key.as_bytes()), word(b"0"), last];
-        let replies = client.look(vec![command], &self.layout.witness, &Call::reading(deadline)).await?;
-        Ok(replies.into_iter().next().and_then(|reply| match reply {
+        let keys = jobs.iter().filter_map(|job| job.group.marked());
+        let commands = keys.map(|key| vec![word(b"GETRANGE"), self.layout.record(key.as_bytes()), word(b"0"), last.clone()]);
+        let replies = client.look(commands.collect(), &self.layout.witness, &Call::reading(deadline)).await?;
+        let decoded = replies.into_iter().map(|reply| match reply {
             Reply::Bytes(raw) => Record::decode(raw),
             _ => None,
-        }))
-    }
-}
-
-impl Waiting for Job {
-    fn deadline(&self) -> Instant {
-        self.call.deadline
-    }
-
-    fn fail(self, error: &Error) {
-        let _ = self.answer.send(Err(error.clone()));
-    }
-}
-
-/// Makes `jobs` what goes out now: those taken before whose caller still waits, or, if there are none, those that wait and may
-/// share a call. Each is marked as sent before the last look at whether its caller is there.
-fn take(waiting: &mut VecDeque<Job>, jobs: &mut Vec<Job>) -> bool {
-    loop {
-        if jobs.is_empty() {
-            join(waiting, jobs);
-            if jobs.is_empty() {
-                return false;
-            }
-        }
-        jobs.iter().for_each(|job| job.call.mark_sent());
-        jobs.retain(|job| !job.answer.is_closed());
-        if !jobs.is_empty() {
-            return true;
-        }
-    }
-}
-
-/// Takes the first job, and those behind it that may share its call: none touches a key that another changes. What has to wait
-/// holds back whoever comes later with one of its keys, so that writes of one key keep their order.
-fn join(waiting: &mut VecDeque<Job>, jobs: &mut Vec<Job>) {
-    waiting.retain(|job| !job.answer.is_closed());
-    let Some(first) = waiting.pop_front() else { return };
-    if !first.group.is_small() || waiting.is_empty() {
-        jobs.push(first);
-        return;
-    }
-    let putting = first.group.puts_something();
-    let mut size = first.group.size;
-    let mut keys = Keys::default();
-    keys.add(&first.group);
-    jobs.push(first);
-    let mut at = 0;
-    while at < waiting.len().min(LOOKED_AT) && jobs.len() < GROUPS {
-        let group = &waiting[at].group;
-        let joins = group.is_small()
-            && group.puts_something() == putting
-            && size + group.size <= CALL_BYTES
-            && !keys.conflict_with(group);
-        keys.add(group);
-        if joins {
-            size += group.size;
-            jobs.extend(waiting.remove(at));
-        } else {
-            at += 1;
-        }
-    }
-}
-
-/// The keys of several groups.
-#[derive(Default)]
-struct Keys {
-    changed: HashSet<Key>,
-    looked_at: HashSet<Key>,
-}
-
-impl Keys {
-    fn add(&mut self, group: &Group) {
-        for touched in &group.keys {
-            let set = if touched.change == Change::Nothing { &mut self.looked_at } else { &mut self.changed };
-            set.insert(touched.key.clone());
-        }
-    }
-
-    fn conflict_with(&self, group: &Group) -> bool {
-        group.keys.iter().any(|touched| {
-            self.changed.contains(&touched.key) || (touched.change != Change::Nothing && self.looked_at.contains(&touched.key))
-        })
-    }
-}
-
-impl Group {
-    fn is_small(&self) -> bool {
-        self.keys.len() <= SMALL_KEYS && self.size <= SMALL_BYTES
+        });
+        Ok(decoded.collect())
     }
 }
