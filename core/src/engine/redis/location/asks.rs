@@ -8,7 +8,7 @@ use super::answer::{Fields, unread};
 use crate::call::Call;
 use crate::contract::Error;
 use crate::engine::redis::client::{Client, Prepared, Script};
-use crate::engine::redis::transport::{Batch, Line};
+use crate::engine::redis::transport::{Batch, Line, Reply};
 
 static ATOMIC: Script = Script::reading(include_str!("atomic.lua"));
 
@@ -45,9 +45,12 @@ impl Ask {
 /// Asks all of `asks` at one instant; one reply each.
 pub(super) async fn ask(client: &Client, asks: Vec<Ask>, call: &Call) -> Result<Fields, Error> {
     if client.transactions() {
-        return client.commands(Line::Small, batch(asks), true, call).await.map(Fields::from_replies).map_err(unread);
+        let replies = client.commands(Line::Small, batch(&asks), true, call).await.map_err(unread)?;
+        if !lacks_memory(&replies) {
+            return Ok(Fields::from_replies(replies));
+        }
     }
-    let Prepared { script, keys, args } = prepared(asks);
+    let Prepared { script, keys, args } = prepared(&asks);
     Fields::of(client.script(Line::Small, script, &keys, &args, true, call).await.map_err(unread)?)
 }
 
@@ -57,32 +60,40 @@ where
     M: FnMut() -> Option<(Vec<Ask>, Call)> + Send,
 {
     if client.transactions() {
-        let make = || make().map(|(asks, call)| (batch(asks), call));
-        return client.commands_of(Line::Small, true, deadline, make).await.map(Fields::from_replies).map_err(unread);
+        let make = || make().map(|(asks, call)| (batch(&asks), call));
+        let replies = client.commands_of(Line::Small, true, deadline, make).await.map_err(unread)?;
+        if !lacks_memory(&replies) {
+            return Ok(Fields::from_replies(replies));
+        }
     }
-    let make = || make().map(|(asks, call)| (prepared(asks), call));
+    let make = || make().map(|(asks, call)| (prepared(&asks), call));
     Fields::of(client.script_of(Line::Small, true, deadline, make).await.map_err(unread)?)
 }
 
-fn batch(asks: Vec<Ask>) -> Batch {
-    let commands = asks.into_iter().map(|Ask { name, mut keys, mut args }| {
+/// A server without memory queues nothing, not even reads; scripts that only read it takes.
+fn lacks_memory(replies: &[Reply]) -> bool {
+    replies.iter().any(|reply| matches!(reply, Reply::Error { code, .. } if code == "OOM"))
+}
+
+fn batch(asks: &[Ask]) -> Batch {
+    let commands = asks.iter().map(|Ask { name, keys, args }| {
         let mut command = Vec::with_capacity(1 + keys.len() + args.len());
         command.push(Bytes::from_static(name.as_bytes()));
-        command.append(&mut keys);
-        command.append(&mut args);
+        command.extend_from_slice(keys);
+        command.extend_from_slice(args);
         command
     });
     Batch { commands: commands.collect(), atomic: true }
 }
 
-fn prepared(asks: Vec<Ask>) -> Prepared {
+fn prepared(asks: &[Ask]) -> Prepared {
     let (mut keys, mut args) = (Vec::new(), Vec::new());
-    for mut ask in asks {
+    for ask in asks {
         args.push(Bytes::from_static(ask.name.as_bytes()));
         args.push(Bytes::from(ask.keys.len().to_string()));
         args.push(Bytes::from(ask.args.len().to_string()));
-        args.append(&mut ask.args);
-        keys.append(&mut ask.keys);
+        args.extend_from_slice(&ask.args);
+        keys.extend_from_slice(&ask.keys);
     }
     Prepared { script: &ATOMIC, keys, args }
 }

@@ -59,6 +59,12 @@ impl Reaper {
         self.wake.notify_one();
     }
 
+    /// No timer for this store.
+    #[cfg(test)]
+    pub(super) fn never(&self) {
+        self.started.store(true, Ordering::SeqCst);
+    }
+
     /// The store is closed or gone.
     pub(super) fn stop(&self) {
         self.wake.notify_one();
@@ -74,7 +80,7 @@ impl Inner {
     }
 
     /// Reaps up to `most` names. Answers how long to wait for more.
-    async fn reap(&self, client: &Client, most: usize) -> Result<Duration, Error> {
+    pub(super) async fn reap(&self, client: &Client, most: usize) -> Result<Duration, Error> {
         let call = Call::reading(ambient::monotonic() + TIME);
         let mut left = most;
         loop {

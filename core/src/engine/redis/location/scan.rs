@@ -28,7 +28,7 @@ const TRIES: usize = 3;
 /// Bytes of a version in its text form.
 pub(super) const VERSION: usize = 24;
 
-static START: Script = Script::tidying(concat!(include_str!("common.lua"), include_str!("start.lua")));
+pub(super) static START: Script = Script::tidying(concat!(include_str!("common.lua"), include_str!("start.lua")));
 
 /// Part of the index: the names that begin with a prefix, behind a key.
 pub(super) struct Range {

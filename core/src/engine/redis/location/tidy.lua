@@ -2,7 +2,7 @@
 -- KEYS: format, snapshots, nothing, index, due; the records of the due names; the keys of the entries that may be dropped.
 -- ARGV: number of due names; id of the finished scan or ''; whether nobody will ask for its last page again (1 or 0);
 --   droppable entries; the due names.
--- Answer: AGAIN, how many entries must be dropped and the snapshots, NEWER, or DONE, time, the score of the next due name or '', and the snapshots.
+-- Answer: AGAIN, how many entries must be dropped and the snapshots, NEWER, or DONE, time and the snapshots.
 local format, snapshots, nothing, index, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local base = 5
 local count, finished = tonumber(ARGV[1]), ARGV[2]
@@ -80,9 +80,7 @@ chunked('ZREM', index, names)
 chunked('DEL', nil, records)
 chunked('ZREM', due, settled)
 
-local first = call('ZRANGE', due, 0, 0, 'WITHSCORES')
 local answer = call('LRANGE', snapshots, 0, -1)
 table.insert(answer, 1, DONE)
 table.insert(answer, 2, now)
-table.insert(answer, 3, first[2] or '')
 return answer

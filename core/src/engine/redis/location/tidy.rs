@@ -24,7 +24,7 @@ pub(super) const ABANDONED_TIME: Duration = Duration::from_secs(5);
 /// How often a call is made again that must be told of other snapshots.
 const TRIES: usize = 4;
 
-static TIDY: Script = Script::tidying(concat!(include_str!("common.lua"), include_str!("tidy.lua")));
+pub(super) static TIDY: Script = Script::tidying(concat!(include_str!("common.lua"), include_str!("tidy.lua")));
 
 /// Whether the last page of a finished scan may be asked for again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

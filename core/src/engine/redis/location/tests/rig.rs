@@ -1,20 +1,28 @@
 //! What the tests of this room share: a private server, stores on it, and a raw connection beside them.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, ToRedisArgs};
 use zlink_test_servers::RedisServer;
 
+use super::super::RedisLocation;
+use super::super::snapshots::Entry;
+use super::tap::Tap;
 use crate::ambient;
 use crate::contract::*;
+use crate::engine::redis::client::Client;
+use crate::engine::redis::config::RedisConfig;
+use crate::engine::redis::sharing::Lease;
+use crate::engine::redis::transport::Transport;
 use crate::{LocationStore, StoreOptions};
 
 pub(super) struct Rig {
     pub(super) server: RedisServer,
     pub(super) store: LocationStore,
-    raw: MultiplexedConnection,
+    pub(super) raw: MultiplexedConnection,
 }
 
 impl Rig {
@@ -37,19 +45,16 @@ impl Rig {
         LocationStore::open(&*self.server.url(), StoreOptions::with_prefix("p").unwrap()).unwrap()
     }
 
-    /// A raw command; the arguments are split at spaces.
-    pub(super) async fn raw<T: FromRedisValue>(&self, command: &str) -> T {
-        let words: Vec<&str> = command.split(' ').collect();
-        self.raw_of(&words).await
+    /// A store that the test can reach into; without `transactions` as through somebody else's client.
+    pub(super) fn tapped(&self, transactions: bool) -> (LocationStore, Arc<Tap>) {
+        let config = RedisConfig::parse(&self.server.url()).unwrap();
+        let tap = Tap::new(Arc::new(Lease::take(&config)), transactions);
+        (over(Arc::clone(&tap) as _), tap)
     }
 
-    /// A raw command of any bytes.
-    pub(super) async fn raw_of<T: FromRedisValue, A: ToRedisArgs>(&self, words: &[A]) -> T {
-        let mut command = redis::Cmd::new();
-        words.iter().for_each(|word| {
-            command.arg(word);
-        });
-        command.query_async(&mut self.raw.clone()).await.unwrap()
+    /// A raw command; the arguments are split at spaces.
+    pub(super) async fn raw<T: FromRedisValue>(&self, command: &str) -> T {
+        ask(&self.raw, command).await
     }
 
     /// The raw entries of the snapshot list.
@@ -57,13 +62,38 @@ impl Rig {
         self.raw("LRANGE {p}:S 0 -1").await
     }
 
+    /// The snapshot list.
+    pub(super) async fn entries(&self) -> Vec<Entry> {
+        self.snapshots().await.iter().map(|raw| Entry::decode(raw).unwrap()).collect()
+    }
+
+    /// An engine whose timer does not run, and its client.
+    pub(super) fn engine(&self) -> (RedisLocation, Client) {
+        let transport = Lease::take(&RedisConfig::parse(&self.server.url()).unwrap());
+        let client = Client::new(Arc::new(transport));
+        let engine = RedisLocation::new(client.clone(), &KeyPrefix::new("p").unwrap(), ambient::system());
+        engine.0.reaper.never();
+        (engine, client)
+    }
+
+    /// Puts the server to sleep: what comes meanwhile waits.
+    pub(super) async fn asleep(&self, ms: u64) -> tokio::task::JoinHandle<()> {
+        let client = redis::Client::open(self.server.url()).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        let seconds = format!("{}.{:03}", ms / 1_000, ms % 1_000);
+        tokio::spawn(async move {
+            let _: redis::RedisResult<()> = redis::cmd("DEBUG").arg("SLEEP").arg(seconds).query_async(&mut connection).await;
+        })
+    }
+
+    /// Changes the raw entries of the snapshot list.
+    pub(super) async fn edit_snapshots(&self, edit: impl Fn(usize, &mut Vec<u8>)) {
+        edit_snapshots(&self.raw, edit).await;
+    }
+
     /// Moves the start of every snapshot `ms` into the past.
     pub(super) async fn age_snapshots(&self, ms: u64) {
-        for (at, mut entry) in self.snapshots().await.into_iter().enumerate() {
-            let start = u64::from_be_bytes(entry[8..16].try_into().unwrap()) - ms;
-            entry[8..16].copy_from_slice(&start.to_be_bytes());
-            self.raw_of::<(), &[u8]>(&[b"LSET", b"{p}:S", at.to_string().as_bytes(), &entry]).await;
-        }
+        age(&self.raw, ms).await;
     }
 
     pub(super) async fn put(&self, text: &str, value: &str) -> Version {
@@ -73,6 +103,51 @@ impl Rig {
     pub(super) async fn get(&self, text: &str) -> Option<String> {
         get(&self.store, text).await
     }
+}
+
+/// A store over a transport.
+pub(super) fn over(transport: Arc<dyn Transport>) -> LocationStore {
+    let prefix = KeyPrefix::new("p").unwrap();
+    let engine = RedisLocation::new(Client::new(transport), &prefix, ambient::system());
+    LocationStore::on(Arc::new(engine), limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap()
+}
+
+/// A raw command on a raw connection; the arguments are split at spaces.
+pub(super) async fn ask<T: FromRedisValue>(raw: &MultiplexedConnection, command: &str) -> T {
+    let words: Vec<&str> = command.split(' ').collect();
+    ask_of(raw, &words).await
+}
+
+/// A raw command of any bytes.
+pub(super) async fn ask_of<T: FromRedisValue, A: ToRedisArgs>(raw: &MultiplexedConnection, words: &[A]) -> T {
+    let mut command = redis::Cmd::new();
+    words.iter().for_each(|word| {
+        command.arg(word);
+    });
+    command.query_async(&mut raw.clone()).await.unwrap()
+}
+
+/// Changes the raw entries of the snapshot list.
+pub(super) async fn edit_snapshots(raw: &MultiplexedConnection, edit: impl Fn(usize, &mut Vec<u8>)) {
+    let entries: Vec<Vec<u8>> = ask(raw, "LRANGE {p}:S 0 -1").await;
+    for (at, mut entry) in entries.into_iter().enumerate() {
+        edit(at, &mut entry);
+        ask_of::<(), &[u8]>(raw, &[b"LSET", b"{p}:S", at.to_string().as_bytes(), &entry]).await;
+    }
+}
+
+/// Moves the start of every snapshot `ms` into the past.
+pub(super) async fn age(raw: &MultiplexedConnection, ms: u64) {
+    edit_snapshots(raw, |_, entry| {
+        let start = u64::from_be_bytes(entry[8..16].try_into().unwrap()) - ms;
+        set_start(entry, start);
+    })
+    .await;
+}
+
+/// Sets the start of a raw entry.
+pub(super) fn set_start(entry: &mut [u8], start: u64) {
+    entry[8..16].copy_from_slice(&start.to_be_bytes());
 }
 
 pub(super) fn key(text: &str) -> Key {
