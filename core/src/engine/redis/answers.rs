@@ -93,7 +93,15 @@ pub(crate) fn meaning(reply: &Reply) -> Option<Meaning> {
 
 /// Servers before 7.0 wrap what a command inside a script said:
 /// `ERR Error running script (call to f_…): @user_script:1: @user_script: 1: -WRONGTYPE Operation …`.
+///
+/// A transaction whose EXEC itself is refused says so behind words of its own:
+/// `EXECABORT Transaction discarded because of: NOPERM this user …`.
 fn inside<'a>(code: &'a str, message: &'a str) -> (&'a str, &'a str) {
+    if code == "EXECABORT"
+        && let Some((code, message)) = message.split_once("because of: ").and_then(|(_, inner)| inner.split_once(' '))
+    {
+        return (code.trim_start_matches('-'), message);
+    }
     if code == "ERR" && message.starts_with("Error running script") {
         let inner = message.rsplit_once("@user_script: ").and_then(|(_, behind)| behind.split_once(": "));
         if let Some((_, inner)) = inner {

@@ -23,7 +23,7 @@ use crate::engine::redis::client::Client;
 use crate::engine::redis::transport::{Failure, Line, Reply};
 
 /// Calls under way at once.
-const WIDTH: usize = 2;
+pub(super) const WIDTH: usize = 2;
 
 pub(super) struct Writes {
     lane: Lane<Job>,

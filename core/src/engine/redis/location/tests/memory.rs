@@ -216,16 +216,13 @@ async fn a_put_beside_deletes_does_not_take_them_along_when_memory_is_full() {
     let rig = Rig::new().await;
     fill(&rig).await;
     fill_memory(&rig).await;
-    let sleeping = rig.asleep(200).await;
-    let writes = (0..20).map(|at| {
-        let store = rig.store.clone();
+    let write = |at: usize| {
         let name = key(&format!("k{at:02}"));
-        let mutation = if at % 2 == 0 { Mutation::put(name, "new") } else { Mutation::delete(name) };
-        tokio::spawn(store.write(WriteRequest::new().mutation(mutation)))
-    });
-    let writes: Vec<_> = writes.collect();
+        let mutation = if at.is_multiple_of(2) { Mutation::put(name, "new") } else { Mutation::delete(name) };
+        tokio::spawn(rig.store.write(WriteRequest::new().mutation(mutation)))
+    };
+    let writes: Vec<_> = rig.paused(|| (0..20).map(write).collect()).await;
     for (at, write) in writes.into_iter().enumerate() {
         assert_eq!(write.await.unwrap().is_ok(), at % 2 == 1, "{at}");
     }
-    sleeping.await.unwrap();
 }

@@ -7,4 +7,6 @@ mod model;
 mod reaping;
 mod rig;
 mod scans;
+mod server;
 mod tap;
+mod writes;

@@ -76,14 +76,13 @@ impl Rig {
         (engine, client)
     }
 
-    /// Puts the server to sleep: what comes meanwhile waits.
-    pub(super) async fn asleep(&self, ms: u64) -> tokio::task::JoinHandle<()> {
-        let client = redis::Client::open(self.server.url()).unwrap();
-        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-        let seconds = format!("{}.{:03}", ms / 1_000, ms % 1_000);
-        tokio::spawn(async move {
-            let _: redis::RedisResult<()> = redis::cmd("DEBUG").arg("SLEEP").arg(seconds).query_async(&mut connection).await;
-        })
+    /// Stops the server while the operations of `start` begin: what they send waits together.
+    pub(super) async fn paused<T>(&self, start: impl FnOnce() -> T) -> T {
+        self.server.pause().unwrap();
+        let started = start();
+        settle().await;
+        self.server.resume().unwrap();
+        started
     }
 
     /// Changes the raw entries of the snapshot list.
@@ -218,6 +217,18 @@ pub(super) async fn rest(store: &LocationStore, prefix: &str, limit: u32, page: 
         cursor = page.next_cursor;
     }
     Some(items)
+}
+
+/// Lets every task of this test that can go on do so.
+pub(super) async fn settle() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits until a store has sent another command than `before`.
+pub(super) async fn sent(store: &LocationStore, before: u64) {
+    until(async || store.stats().commands_sent > before).await;
 }
 
 /// Polls until `condition` holds; fails after ten seconds.
