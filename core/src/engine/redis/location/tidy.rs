@@ -12,6 +12,7 @@ use super::commit::Answer;
 use super::layout::SnapshotId;
 use super::snapshots::entries;
 use crate::ambient;
+use crate::background;
 use crate::call::Call;
 use crate::contract::Error;
 use crate::engine::redis::client::{Client, Script};
@@ -36,10 +37,17 @@ pub(super) enum Finished {
 }
 
 impl Inner {
-    /// Marks a scan as over. That fails nobody: an entry that stays unmarked is overdue in five minutes.
+    /// Marks a scan as over. That fails nobody: the page does not wait for long, then it is tried once more behind it, and an
+    /// entry that stays unmarked is overdue in five minutes.
     pub(super) async fn finish(self: &Arc<Self>, client: &Client, id: SnapshotId, how: Finished, deadline: Instant) {
         let call = Call::reading(deadline.min(ambient::monotonic() + FINISH_TIME));
-        let _ = self.tidy(client, Some((id, how)), &[], &call).await;
+        if self.tidy(client, Some((id, how)), &[], &call).await.is_err() {
+            let (store, client) = (Arc::clone(self), client.clone());
+            background::handle().spawn(async move {
+                let call = Call::reading(ambient::monotonic() + ABANDONED_TIME);
+                store.tidy(&client, Some((id, how)), &[], &call).await
+            });
+        }
     }
 }
 
