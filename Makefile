@@ -80,7 +80,7 @@ test-node: servers build-node ## the Node packages and the scenarios, from Node
 
 .PHONY: test-same
 test-same: ## every language ran every scenario, on every engine (after the others)
-	@node tests/conformance/compare.mjs target/conformance {rust,node,java}-{memory,file,redis}
+	@node tests/conformance/compare.mjs target/conformance {rust,node,java}-{memory,file,redis} node-redis-client
 
 .PHONY: test-java
 test-java: servers build-java ## the Maven artifacts and the scenarios, from Java, on JDK 17 and on 25

@@ -15,6 +15,7 @@ const {
   ZLinkEmbeddedRelocationStore,
 } = require('@zlink-systems/framework-locations-embedded');
 const { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } = require('@zlink-systems/framework-locations-redis');
+const { createClient } = require(process.env.ZLINK_NODE_REDIS ?? 'redis6');
 // Memory that two store objects share has a name, which the public options do not give.
 const { embeddedOpening, NativeLocationStore, NativeRelocationStore } = require('@zlink-systems/store-native/internal');
 
@@ -67,6 +68,18 @@ export const ENGINES = {
       end() {},
     }),
   },
+  // The same over a client of node-redis that all stores share.
+  'redis-client': {
+    capabilities: ['survives-reopen', 'needs-key-prefix'],
+    place: ({ client }) => ({
+      inFront: `${unique()}.`,
+      make: (store, options) =>
+        store === 'location'
+          ? new ZLinkRedisLocationStore({ client, ...options })
+          : new ZLinkRedisRelocationStore({ client, ...options }),
+      end() {},
+    }),
+  },
 };
 
 /** A private Redis, which ends with this process whatever ends that. */
@@ -81,9 +94,14 @@ export async function startRedis() {
     once(lines, 'line'),
     once(starter, 'exit').then(([code]) => Promise.reject(new Error(`the starter of test servers ended with ${code}`))),
   ]);
+  const { url } = JSON.parse(line);
+  const client = createClient({ url });
   return {
-    url: JSON.parse(line).url,
+    url,
+    client,
     async stop() {
+      // Stores never close it.
+      if (client.isOpen) client.destroy();
       starter.stdin.end();
       if (starter.exitCode === null) await once(starter, 'exit');
     },
