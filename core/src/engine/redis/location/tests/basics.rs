@@ -127,3 +127,22 @@ async fn many_at_once() {
     assert_eq!(page(&rig.store, ScanRequest::new("k", 1_000)).await.unwrap().items.len(), 500);
     assert_eq!(rig.raw::<u64>("GET {p}:n").await, 2_000, "one sequence number for each commit that puts");
 }
+
+#[tokio::test]
+async fn a_full_memory_hinders_no_read_and_no_scan() {
+    let rig = Rig::new().await;
+    for at in 0..20 {
+        rig.put(&format!("k{at:02}"), "value").await;
+    }
+    let version = rig.put("k00", "new").await;
+    rig.raw::<()>("CONFIG SET maxmemory 1mb").await;
+    let refused = rig.store.write(WriteRequest::new().mutation(Mutation::put(key("k01"), "x"))).await.unwrap_err();
+    assert_eq!((refused.code(), refused.outcome()), (Code::OutOfMemory, Outcome::NotApplied));
+    assert_eq!(rig.get("k00").await.as_deref(), Some("new"));
+    rig.store.ping().await.unwrap();
+    let small = page(&rig.store, ScanRequest::new("k", 100)).await.unwrap();
+    assert_eq!((small.items.len(), &small.items[0].value.version), (20, &version));
+    let first = page(&rig.store, ScanRequest::new("k", 3)).await.unwrap();
+    delete(&rig.store, "k10").await;
+    assert_eq!(rest(&rig.store, "k", 3, &first).await.unwrap().len(), 17, "a snapshot of what was there");
+}
