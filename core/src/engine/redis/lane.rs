@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared, WeakShared};
+use futures_util::future::{BoxFuture, Shared, WeakShared, select_all};
 use parking_lot::Mutex;
 
 use super::dial::DialError;
@@ -14,6 +14,9 @@ use crate::{ambient, background};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// An attempt that takes longer is still good, but another one begins beside it: it may hang where the next one would not.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// How a lane gets a connection.
 pub(super) trait Connector: Send + Sync + 'static {
@@ -34,8 +37,8 @@ pub(super) struct Lane<C> {
 #[derive(Default)]
 struct State {
     current: Option<Arc<Link>>,
-    /// Ends when the last caller that waits for it leaves.
-    attempt: Option<WeakAttempt>,
+    /// The newest one and its beginning. It ends when the last caller that waits for it leaves.
+    attempt: Option<(Instant, WeakAttempt)>,
     failures: u32,
     failed: Option<(Instant, Error)>,
     connected_before: bool,
@@ -51,22 +54,29 @@ impl<C: Connector> Lane<C> {
     pub(super) async fn link(self: &Arc<Self>, deadline: Instant) -> Result<Arc<Link>, Error> {
         // The failure after which this caller has paused: it pauses once after each.
         let mut paused = None;
+        let mut attempts = Vec::<Attempt>::new();
         loop {
-            let attempt = match self.next(deadline, paused)? {
+            let until = match self.next(deadline, paused)? {
                 Next::Link(link) => return Ok(link),
-                Next::Attempt(attempt) => attempt,
+                Next::Attempt { begun, attempt } => {
+                    if !attempts.iter().any(|other| other.ptr_eq(&attempt)) {
+                        attempts.push(attempt);
+                    }
+                    deadline.min(begun + SLOW)
+                }
                 Next::Pause { until, failure } => {
-                    background::sleep_until(until).await;
                     paused = Some(failure);
-                    continue;
+                    until
                 }
             };
-            match background::timeout_at(deadline, attempt).await {
-                Ok(Ok(link)) => return Ok(link),
-                Ok(Err(DialError { error, lasting: true })) => return Err(error),
+            match first(&mut attempts, until).await {
+                Some(Ok(link)) => return Ok(link),
+                Some(Err(DialError { error, lasting: true })) => return Err(error),
+                None if until >= deadline => {
+                    return Err(Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline"));
+                }
                 // `next` knows whether there is time for another attempt.
-                Ok(Err(_)) => {}
-                Err(_) => return Err(Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline")),
+                Some(Err(_)) | None => {}
             }
         }
     }
@@ -81,12 +91,14 @@ impl<C: Connector> Lane<C> {
         {
             return Ok(Next::Link(Arc::clone(link)));
         }
-        if let Some(attempt) = state.attempt.as_ref().and_then(WeakShared::upgrade)
+        let now = ambient::monotonic();
+        if let Some((begun, attempt)) = &state.attempt
+            && now < *begun + SLOW
+            && let Some(attempt) = attempt.upgrade()
             && attempt.peek().is_none()
         {
-            return Ok(Next::Attempt(attempt));
+            return Ok(Next::Attempt { begun: *begun, attempt });
         }
-        let now = ambient::monotonic();
         if let Some((failure, error)) = &state.failed
             && paused != Some(*failure)
         {
@@ -99,8 +111,8 @@ impl<C: Connector> Lane<C> {
             }
         }
         let attempt = self.attempt(deadline);
-        state.attempt = attempt.downgrade();
-        Ok(Next::Attempt(attempt))
+        state.attempt = attempt.downgrade().map(|weak| (now, weak));
+        Ok(Next::Attempt { begun: now, attempt })
     }
 
     /// One attempt, which all callers share. The first caller's deadline bounds it; who can wait longer starts another.
@@ -123,6 +135,10 @@ impl<C: Connector> Lane<C> {
                 if state.closed {
                     link.close("the store was closed");
                     return Err(closed());
+                }
+                if let Some(current) = state.current.clone().filter(|current| current.takes_work()) {
+                    link.close("another connection was made first");
+                    return Ok(current);
                 }
                 let old = state.current.replace(Arc::clone(&link));
                 let again = std::mem::replace(&mut state.connected_before, true);
@@ -172,8 +188,19 @@ impl<C: Connector> Lane<C> {
 
 enum Next {
     Link(Arc<Link>),
-    Attempt(Attempt),
+    Attempt { begun: Instant, attempt: Attempt },
     Pause { until: Instant, failure: Instant },
+}
+
+/// Waits until one of `attempts` has ended, which is taken out, at most until `until`.
+async fn first(attempts: &mut Vec<Attempt>, until: Instant) -> Option<Result<Arc<Link>, DialError>> {
+    if attempts.is_empty() {
+        background::sleep_until(until).await;
+        return None;
+    }
+    let (result, ended, _) = background::timeout_at(until, select_all(attempts.iter().cloned())).await.ok()?;
+    drop(attempts.swap_remove(ended));
+    Some(result)
 }
 
 /// When the next attempt after `failures` failures begins: with a growing pause, yet at half of what a caller has left, so that
