@@ -1,0 +1,29 @@
+//! What the tests share.
+
+use std::time::Duration;
+
+use tokio::sync::{Mutex, MutexGuard};
+use zlink_test_faults::rounds;
+use zlink_test_servers::{RedisServer, Settings};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// Waits for the other tests: each has the machine to itself.
+pub(crate) async fn turn() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().await
+}
+
+/// A server that nothing is the matter with.
+pub(crate) fn server() -> RedisServer {
+    RedisServer::with(Settings::default()).expect("a Redis server")
+}
+
+/// A server whose acknowledged writes survive a kill.
+pub(crate) fn durable_server() -> RedisServer {
+    RedisServer::with(Settings { aof: true, ..Settings::default() }).expect("a Redis server")
+}
+
+/// How long a fault goes on.
+pub(crate) fn long(seconds: u32) -> Duration {
+    Duration::from_secs(u64::from(seconds * rounds()))
+}

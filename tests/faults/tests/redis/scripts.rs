@@ -1,0 +1,30 @@
+//! The server forgets its scripts again and again.
+
+use std::time::Duration;
+
+use tokio::time::{interval, timeout};
+use zlink_test_faults::workload::{Load, Plan};
+use zlink_test_servers::Value;
+
+use crate::rig::{long, server, turn};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn scripts_are_flushed_in_a_loop() {
+    let _turn = turn().await;
+    let server = server();
+    let mut load = Load::open(&server.url(), Plan::default()).await;
+    load.start();
+    let mut talk = server.talk().unwrap();
+    let mut every = interval(Duration::from_millis(5));
+    let mut flushes = 0;
+    let flushing = async {
+        loop {
+            every.tick().await;
+            assert_eq!(talk.say(&["SCRIPT", "FLUSH"]).unwrap(), Value::Bytes(b"OK".to_vec()));
+            flushes += 1;
+        }
+    };
+    timeout(long(6), flushing).await.unwrap_err();
+    let counts = load.finish("SCRIPT FLUSH in a loop").await;
+    assert!(flushes > 100 && counts.acknowledged > 300, "{flushes} flushes beside {counts:?}");
+}

@@ -1,0 +1,74 @@
+//! Silence: the server stands still, or the line swallows everything, and no connection is closed.
+
+use std::time::Duration;
+
+use zlink_store::{Code, Key, KeyPrefix, LocationStore, StoreOptions};
+use zlink_test_faults::rounds;
+use zlink_test_faults::workload::{Load, Plan};
+use zlink_test_servers::Proxy;
+
+use crate::rig::{server, turn};
+
+fn impatient() -> Plan {
+    Plan { timeout: Duration::from_secs(1), allowed: &[Code::Timeout, Code::Unavailable], ..Plan::default() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn the_server_stands_still_for_five_seconds() {
+    let _turn = turn().await;
+    let server = server();
+    let mut load = Load::open(&server.url(), impatient()).await;
+    load.start();
+    for _ in 0..rounds() {
+        load.goes_on(300).await;
+        server.pause().unwrap();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        server.resume().unwrap();
+        load.works().await;
+    }
+    load.goes_on(300).await;
+    let counts = load.finish("5 s of silence").await;
+    assert!(counts.errors["TIMEOUT"] > 50, "nobody waited");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn the_other_end_of_the_line_vanishes() {
+    let _turn = turn().await;
+    let server = server();
+    let proxy = Proxy::to(server.port()).unwrap();
+    let mut load = Load::open(&proxy.url(), impatient()).await;
+    load.start();
+    for _ in 0..2 * rounds() {
+        load.goes_on(300).await;
+        proxy.swallow();
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        proxy.heal();
+        // The connections that were open stay silent: everybody needs new ones, and finds out by at most one timeout for each.
+        load.goes_on(300).await;
+        load.tries().await;
+        load.works().await;
+    }
+    let counts = load.finish("half-open connections").await;
+    assert!(counts.errors["TIMEOUT"] > 10, "nobody waited");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_patient_caller_that_connects_into_silence_holds_up_nobody() {
+    let _turn = turn().await;
+    let server = server();
+    let proxy = Proxy::to(server.port()).unwrap();
+    let store = |timeout: u64| {
+        let options = StoreOptions { key_prefix: KeyPrefix::new("p").unwrap(), operation_timeout_ms: timeout };
+        LocationStore::open(&proxy.url(), options).unwrap()
+    };
+    let (patient, other) = (store(60_000), store(10_000));
+    proxy.swallow();
+    let waiting = tokio::spawn(patient.read(Key::new("a").unwrap()));
+    while proxy.accepted() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    proxy.heal();
+    // Its attempt to connect stays silent for good, and both stores share their connections.
+    other.read(Key::new("a").unwrap()).await.unwrap();
+    waiting.await.unwrap().unwrap();
+}
