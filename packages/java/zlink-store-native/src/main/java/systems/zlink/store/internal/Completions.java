@@ -4,6 +4,9 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -11,18 +14,23 @@ import java.util.concurrent.atomic.AtomicLong;
  * Completes stages, and so runs their continuations, away from the thread that collects answers.
  *
  * <p>Each completion is a task of its own, so that a continuation that blocks holds up no other one as long as there are threads. The
- * common pool may have a single thread: when it does not come round to a completion for a while, a thread of our own steps in.
+ * common pool may have a single thread, and lets only so many of them block: when it does not come round to a completion for a while, or
+ * many continuations are at work there, threads of our own step in.
  */
 public final class Completions {
-    /** How long a completion may wait for the default executor before a helper is started. */
+    /** How long a completion may wait for the common pool before one of our threads takes it. */
     static final int PATIENCE_MS = 25;
 
-    private static final int MOST_HELPERS = 64;
+    /** How many continuations may be at work in the common pool, which gives up after 256 that wait. */
+    private static final int MOST_IN_COMMON_POOL = 32;
 
     private static final Queue<Call<?>> WAITING = new ConcurrentLinkedQueue<>();
-    /** Completions begun. Together with an unchanged queue that is not empty it tells that nobody comes round. */
+    private static final AtomicInteger AT_WORK = new AtomicInteger();
+    /** Completions begun. Unchanged beside a queue that is not empty, it tells that nobody comes round. */
     private static final AtomicLong BEGUN = new AtomicLong();
-    private static final AtomicInteger HELPERS = new AtomicInteger();
+
+    private static final ThreadPoolExecutor OURS = new ThreadPoolExecutor(
+            0, 4_096, 1, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> Threads.daemon("zlink-store-completions", task));
 
     private static volatile Executor chosen;
 
@@ -53,31 +61,52 @@ public final class Completions {
             }
         }
         WAITING.add(call);
-        try {
-            ForkJoinPool.commonPool().execute(Completions::settleOne);
-        } catch (RuntimeException | Error refused) {
-            startHelper();
-        }
+        runByDefault(Completions::settleOne);
     }
 
     /** Runs something else that may be foreign code. */
     static void runSoon(Runnable task) {
         Executor executor = chosen;
+        if (executor != null) {
+            try {
+                executor.execute(task);
+                return;
+            } catch (RuntimeException | Error refused) {
+                // The default is left.
+            }
+        }
+        runByDefault(task);
+    }
+
+    private static void runByDefault(Runnable task) {
         try {
-            (executor == null ? ForkJoinPool.commonPool() : executor).execute(task);
-        } catch (RuntimeException | Error refused) {
-            Threads.daemon("zlink-store-completions", task).start();
+            (AT_WORK.get() < MOST_IN_COMMON_POOL ? ForkJoinPool.commonPool() : OURS).execute(task);
+        } catch (RuntimeException | Error noThread) {
+            // What waits for completion is not lost: the collecting thread looks after it.
         }
     }
 
-    private static boolean settleOne() {
+    private static void settleOne() {
         Call<?> call = WAITING.poll();
-        if (call == null) {
-            return false;
+        if (call != null) {
+            settle(call);
         }
+    }
+
+    private static void settleAll() {
+        for (Call<?> call = WAITING.poll(); call != null; call = WAITING.poll()) {
+            settle(call);
+        }
+    }
+
+    private static void settle(Call<?> call) {
         BEGUN.incrementAndGet();
-        call.settle();
-        return true;
+        AT_WORK.incrementAndGet();
+        try {
+            call.settle();
+        } finally {
+            AT_WORK.decrementAndGet();
+        }
     }
 
     /**
@@ -97,26 +126,12 @@ public final class Completions {
             lookedAt = now;
         } else if (now - lookedAt >= PATIENCE_MS * 1_000_000L) {
             lookedAt = now;
-            startHelper();
+            try {
+                OURS.execute(Completions::settleAll);
+            } catch (RuntimeException | Error noThread) {
+                // Perhaps there is one the next time.
+            }
         }
         return true;
-    }
-
-    private static void startHelper() {
-        if (HELPERS.incrementAndGet() > MOST_HELPERS) {
-            HELPERS.decrementAndGet();
-            return;
-        }
-        Threads.daemon("zlink-store-completions", Completions::help).start();
-    }
-
-    private static void help() {
-        try {
-            while (settleOne()) {
-                // The next one.
-            }
-        } finally {
-            HELPERS.decrementAndGet();
-        }
     }
 }

@@ -1,0 +1,209 @@
+package systems.zlink.store.tests.binding;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static systems.zlink.store.tests.support.Stores.await;
+import static systems.zlink.store.tests.support.Stores.end;
+import static systems.zlink.store.tests.support.Stores.key;
+import static systems.zlink.store.tests.support.Stores.put;
+import static systems.zlink.store.tests.support.Stores.reference;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import systems.zlink.framework.locationprovider.*;
+import systems.zlink.framework.locations.redis.*;
+import systems.zlink.store.ZLinkStoreFailure;
+import systems.zlink.store.tests.support.Stores;
+import systems.zlink.store.tests.support.TestServer;
+
+/** Cancellation, by callback and by the future, against a Redis that can be made to say nothing. */
+class CancellationTest {
+    private TestServer redis;
+    private ZLinkRedisLocationStore store;
+
+    @BeforeEach
+    void start() {
+        redis = TestServer.redis("--proxy");
+        store = Stores.redis(redis.proxyUrl(), Duration.ofSeconds(60));
+    }
+
+    @AfterEach
+    void stop() {
+        redis.obey("proxy heal");
+        store.close();
+        redis.close();
+    }
+
+    /** From now on nothing is answered. */
+    private void silence() throws Exception {
+        await(store.read(key("connected"), null));
+        redis.obey("proxy swallow");
+    }
+
+    @Test
+    void whatIsCancelledBeforeTheCallIsNeverSent() throws Exception {
+        await(store.read(key("connected"), null));
+        int before = commands();
+        assertInstanceOf(CancellationException.class, end(store.write(put("k", new byte[1]), () -> true)));
+        assertEquals(before, commands());
+        assertTrue(store.read(key("k"), () -> true).toCompletableFuture().isCancelled());
+    }
+
+    private int commands() {
+        return redis.obey("proxy stats").getAsJsonObject("commands").entrySet().stream().mapToInt(entry -> entry.getValue().getAsInt()).sum();
+    }
+
+    @Test
+    void aRequestWhileWaitingEndsTheStage() throws Exception {
+        silence();
+        AtomicBoolean requested = new AtomicBoolean();
+        CompletableFuture<?> waiting = store.read(key("k"), requested::get).toCompletableFuture();
+        assertThrows(TimeoutException.class, () -> waiting.get(50, TimeUnit.MILLISECONDS));
+        requested.set(true);
+        assertThrows(CancellationException.class, () -> await(waiting));
+        assertTrue(waiting.isCancelled());
+    }
+
+    @Test
+    void theFutureCanBeCancelled() throws Exception {
+        silence();
+        CompletableFuture<?> waiting = store.write(put("k", new byte[1]), null).toCompletableFuture();
+        assertTrue(waiting.cancel(true));
+        assertThrows(CancellationException.class, () -> await(waiting));
+        // The operation was given up: closing does not wait for it.
+        CompletableFuture<?> other = store.read(key("k"), null).toCompletableFuture().orTimeout(1, TimeUnit.MILLISECONDS);
+        assertInstanceOf(TimeoutException.class, end(other));
+        store.close();
+    }
+
+    @Test
+    void aThrowingCancellationEndsItsOwnOperationWithWhatItThrew() throws Exception {
+        silence();
+        CompletableFuture<?> neighbour = store.read(key("k"), () -> false).toCompletableFuture();
+        for (Throwable thrown : List.of(new IllegalStateException("mine"), new StackOverflowError(), new AssertionError("mine"))) {
+            assertSame(thrown, end(store.read(key("k"), throwingAt(1, thrown))));
+            assertSame(thrown, end(store.read(key("k"), throwingAt(3, thrown))));
+        }
+        assertTrue(!neighbour.isDone());
+        neighbour.cancel(true);
+    }
+
+    private static ZLinkStoreCancellation throwingAt(int call, Throwable thrown) {
+        int[] calls = new int[1];
+        return () -> {
+            if (++calls[0] >= call) {
+                sneak(thrown);
+            }
+            return false;
+        };
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T extends Throwable> void sneak(Throwable thrown) throws T {
+        throw (T) thrown;
+    }
+
+    @Test
+    void aBlockingCancellationHoldsUpNobodyElse() throws Exception {
+        silence();
+        CountDownLatch end = new CountDownLatch(1);
+        List<CompletableFuture<?>> blocked = new ArrayList<>();
+        for (int index = 0; index < 5; index++) {
+            int[] calls = new int[1];
+            blocked.add(store.read(key("k"), () -> {
+                if (++calls[0] > 1) {
+                    awaitLatch(end);
+                }
+                return false;
+            }).toCompletableFuture());
+        }
+        AtomicBoolean requested = new AtomicBoolean();
+        CompletableFuture<?> other = store.read(key("k"), requested::get).toCompletableFuture();
+        requested.set(true);
+        assertThrows(CancellationException.class, () -> await(other));
+        assertTrue(blocked.stream().noneMatch(CompletableFuture::isDone));
+        end.countDown();
+        blocked.forEach(stage -> stage.cancel(true));
+    }
+
+    private static void awaitLatch(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException error) {
+            throw new AssertionError(error);
+        }
+    }
+
+    @Test
+    void anInterruptedWaitLeavesTheOperationAlone() throws Exception {
+        silence();
+        CompletableFuture<?> waiting = store.read(key("k"), null).toCompletableFuture();
+        Thread.currentThread().interrupt();
+        assertThrows(InterruptedException.class, waiting::get);
+        assertTrue(!waiting.isDone());
+        waiting.cancel(true);
+    }
+
+    @Test
+    void aTimeoutTellsItsOutcome() throws Exception {
+        try (var hasty = Stores.redis(redis.proxyUrl(), Duration.ofMillis(300))) {
+            await(hasty.read(key("connected"), null));
+            redis.obey("proxy swallow");
+            ExecutionException ended = assertThrows(ExecutionException.class, () -> await(hasty.write(put("k", new byte[1]), null)));
+            TimeoutException timeout = assertInstanceOf(TimeoutException.class, ended.getCause());
+            ZLinkStoreFailure failure = assertInstanceOf(ZLinkStoreFailure.class, timeout);
+            assertEquals("TIMEOUT", failure.code());
+            assertEquals("unknown", failure.outcome());
+            assertTrue(failure.retryable());
+        }
+    }
+
+    /** After the stage's end the caller may do with the array what it likes: it never becomes a part of what is stored. */
+    @Test
+    void aCancelledPutNeverReadsTheArrayAgain() throws Exception {
+        redis.obey("proxy throttle 50000000");
+        Random random = new Random(3);
+        try (var blobs = Stores.redisBlobs(redis.proxyUrl(), Duration.ofSeconds(60))) {
+            for (int round = 0; round < 20; round++) {
+                byte[] payload = new byte[4 * 1024 * 1024];
+                Arrays.fill(payload, (byte) 1);
+                ZLinkBlobReference reference = reference("r" + round);
+                CompletableFuture<?> putting = blobs.put(reference, payload, Duration.ofMinutes(1), null).toCompletableFuture();
+                try {
+                    putting.get(random.nextInt(80), TimeUnit.MILLISECONDS);
+                } catch (TimeoutException expected) {
+                    putting.cancel(true);
+                }
+                Arrays.fill(payload, (byte) 2);
+                if (await(blobs.read(reference, null)) instanceof ZLinkBlobFound found) {
+                    for (byte one : found.bytes()) {
+                        if (one != 1) {
+                            throw new AssertionError("torn in round " + round);
+                        }
+                    }
+                }
+            }
+            byte[] whole = new byte[1024 * 1024];
+            random.nextBytes(whole);
+            assertInstanceOf(ZLinkBlobStored.class, await(blobs.put(reference("whole"), whole, Duration.ofMinutes(1), null)));
+            assertArrayEquals(whole, ((ZLinkBlobFound) await(blobs.read(reference("whole"), null))).bytes());
+        }
+    }
+}
