@@ -50,9 +50,11 @@ build-java: jvm target/.java-built ## builds the native library for Java and the
 # ---- demo ----------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: build-node ## three nodes of an actor framework at work on the embedded engine
-	@echo "== Three nodes of an actor framework on the embedded engine"
+demo: build-node build-java ## three nodes of an actor framework at work on the embedded engine, in Node.js and in Java
+	@echo "== Three nodes of an actor framework on the embedded engine, in Node.js"
 	@node $(NODE)/examples/actors.mjs
+	@echo "== The same in Java"
+	@java -cp "$$(echo $(MAVEN_REPOSITORY)/systems/zlink/*/*/*.jar | tr ' ' ':')" $(JAVA)/examples/Actors.java
 
 # ---- tests ---------------------------------------------------------------------------------------------------------------
 
@@ -113,4 +115,4 @@ bench-node: servers build-node ## Node against node-redis, valkey-glide and othe
 
 .PHONY: clean
 clean: ## removes what was built
-	rm -rf target $(NODE)/node_modules $(NODE)/*/dist tests/bench/node/node_modules
+	rm -rf target $(JAVA)/target $(JAVA)/*/target $(NODE)/node_modules $(NODE)/*/dist tests/bench/node/node_modules

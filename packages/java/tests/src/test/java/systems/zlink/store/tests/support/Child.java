@@ -40,7 +40,7 @@ public final class Child {
     }
 
     public Child classPath(List<Path> places) {
-        classPath = String.join(File.pathSeparator, places.stream().map(Path::toString).toList());
+        classPath = places.isEmpty() ? null : String.join(File.pathSeparator, places.stream().map(Path::toString).toList());
         return this;
     }
 
