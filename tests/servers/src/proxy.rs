@@ -361,7 +361,7 @@ enum Parcel {
 }
 
 /// More than this is not under way at once: behind it the sender has to wait, as on a network.
-const UNDER_WAY: usize = 64;
+const UNDER_WAY: usize = 8;
 
 /// Why a connection is closed.
 struct Over;

@@ -226,12 +226,12 @@ impl Drop for RedisServer {
 
 /// Percent-encoded for a URL.
 fn encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 fn path_text(path: &Path) -> String {
-    encoded(&path.to_string_lossy())
+    encoded(&path.to_string_lossy()).replace("%2F", "/")
 }
 
 fn free_port() -> io::Result<u16> {

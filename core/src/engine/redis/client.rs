@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::answers::{self, Meaning};
 use super::lane::jittered;
+use super::script::Load;
 pub(crate) use super::script::{Prepared, Script};
 use super::transport::{Batch, Command, Failure, Line, Reply, Transport};
 use crate::call::{Call, EngineCounters};
@@ -17,7 +18,9 @@ use crate::{ambient, background};
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 /// With less time left than this nothing is tried again.
-const TOO_LATE: Duration = Duration::from_millis(5);
+const TOO_LATE: Duration = Duration::from_millis(30);
+/// How much earlier than the deadline WAIT ends.
+const WAIT_MARGIN: Duration = Duration::from_millis(150);
 /// How long the key of [`Client::look`] lives that makes the connection's write.
 const WITNESS_LIFE_MS: &str = "60000";
 
@@ -102,7 +105,7 @@ impl Client {
         call: &Call,
     ) -> Result<Reply, Failure> {
         let make = || Some((Ask { script, keys: keys.to_vec(), args: args.to_vec() }, call.clone()));
-        self.run(line, repeat, Acked::ByWrite, call.deadline, false, make).await
+        self.run(line, repeat, Acked::ByWrite, call.deadline, script.is_read_only(), make).await
     }
 
     /// As [`script`](Self::script) with `repeat`, for a writing script that may find its work done and then write nothing.
@@ -175,7 +178,7 @@ impl Client {
         repeat: bool,
         acked: Acked<'_>,
         deadline: Instant,
-        joint: bool,
+        ready_first: bool,
         mut make: M,
     ) -> Result<Reply, Failure>
     where
@@ -186,7 +189,7 @@ impl Client {
         // Held while the text is under way; the others wait for it.
         let mut sending = None;
         loop {
-            if joint {
+            if ready_first {
                 self.transport.ready(line, deadline).await.map_err(|error| rounds.failure(error))?;
             }
             let (Ask { script, keys, args }, call) = make().ok_or_else(|| rounds.failure(nobody_waits()))?;
@@ -196,6 +199,12 @@ impl Client {
                 sending = None;
             }
             let sent_before = load.count();
+            if sent_before == 0 && !by_text && self.waits_for_replicas(script) {
+                // WAIT would wait behind a script that the server does not have, for nothing: the text goes first.
+                rounds.nothing_done(&call);
+                sending = turn(load, sent_before, deadline).await.map_err(|error| rounds.failure(error))?;
+                continue;
+            }
             let read_only_calls = scripts.read_only_calls();
             let mut batch = Batch { commands: vec![script.command(by_text, read_only_calls, &keys, &args)], atomic: false };
             let line = if script.is_commit() { self.acknowledge(line, &mut batch, acked, deadline) } else { line };
@@ -207,10 +216,7 @@ impl Client {
             match answers::meaning(&reply) {
                 Some(Meaning::NoScript) => {
                     rounds.nothing_done(&call);
-                    let sender = background::timeout_at(deadline, Arc::clone(&load.sender).lock_owned()).await;
-                    let sender = sender.map_err(|_| rounds.failure(timeout()))?;
-                    // Somebody may have sent the text since: then by hash again.
-                    sending = (load.count() == sent_before).then_some((load, sender));
+                    sending = turn(load, sent_before, deadline).await.map_err(|error| rounds.failure(error))?;
                 }
                 Some(Meaning::UnknownCommand(_)) if script.is_read_only() && read_only_calls => {
                     scripts.set_read_only_calls(false);
@@ -219,13 +225,17 @@ impl Client {
                     if by_text {
                         load.sent();
                     }
-                    if meaning.is_none() && script.is_commit() {
+                    if meaning.is_none() && self.waits_for_replicas(script) {
                         self.acknowledged(acks)?;
                     }
                     return Ok(answers::plain(reply, script.text()));
                 }
             }
         }
+    }
+
+    fn waits_for_replicas(&self, script: &Script) -> bool {
+        script.is_commit() && self.transport.min_acked_replicas() > 0
     }
 
     /// Puts WAIT behind what `batch` writes, where replicas must acknowledge.
@@ -239,8 +249,9 @@ impl Client {
             let life = word(WITNESS_LIFE_MS.as_bytes());
             batch.commands.push(vec![word(b"SET"), key.clone(), Bytes::new(), word(b"PX"), life]);
         }
-        // Its own end comes a little before ours, so that it can say how many there were.
-        let left = (deadline.saturating_duration_since(ambient::monotonic()) * 9 / 10).as_millis().max(1);
+        // Its own end comes before ours, so that it can say how many there were. The server looks at it ten times a second.
+        let left = deadline.saturating_duration_since(ambient::monotonic());
+        let left = (left - (left / 10).max(WAIT_MARGIN).min(left / 2)).as_millis().max(1);
         batch.commands.push(vec![word(b"WAIT"), wanted.to_string().into(), left.to_string().into()]);
         Line::Acked
     }
@@ -265,6 +276,14 @@ impl Client {
         }
     }
 }
+
+/// Waits for the turn to send a script's text; `None` if somebody has sent it since it had been sent `sent_before` times.
+async fn turn(load: Arc<Load>, sent_before: u64, deadline: Instant) -> Result<Option<(Arc<Load>, Turn)>, Error> {
+    let sender = background::timeout_at(deadline, Arc::clone(&load.sender).lock_owned()).await.map_err(|_| timeout())?;
+    Ok((load.count() == sent_before).then_some((load, sender)))
+}
+
+type Turn = tokio::sync::OwnedMutexGuard<()>;
 
 /// When a batch counts as one that did nothing.
 #[derive(Clone, Copy)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -32,6 +33,28 @@ pub(super) struct DialError {
     pub(super) error: Error,
     /// Whether the next attempt will fail as this one did, until somebody mends something.
     pub(super) lasting: bool,
+}
+
+/// How far an attempt to connect has come.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    Connect,
+    Tls,
+    Greet,
+}
+
+impl Step {
+    /// What to say when the time is over; `early`: the time for one attempt, not the operation's.
+    pub(super) fn took_too_long(self, early: bool) -> DialError {
+        let what = match self {
+            Self::Connect => "the server could not be reached",
+            Self::Tls => "the TLS handshake was not answered (does the server speak TLS on this port?)",
+            Self::Greet => "the server did not answer its first command (does the port want TLS?)",
+        };
+        let (code, when) = if early { (Code::Unavailable, "connect") } else { (Code::Timeout, "operation") };
+        let error = Error::new(code, Outcome::NotApplied, format!("{what} within the {when} timeout"));
+        DialError { error, lasting: false }
+    }
 }
 
 impl DialError {
@@ -69,7 +92,7 @@ fn tls_words(error: &rustls::Error) -> String {
 }
 
 /// Connects, resolving the name anew.
-pub(super) async fn dial(address: &Address, tls: Option<&Tls>) -> Result<Stream, DialError> {
+pub(super) async fn dial(address: &Address, tls: Option<&Tls>, step: &Mutex<Step>) -> Result<Stream, DialError> {
     match address {
         Address::Unix(path) => {
             let stream = UnixStream::connect(path).await.map_err(|error| {
@@ -87,6 +110,7 @@ pub(super) async fn dial(address: &Address, tls: Option<&Tls>) -> Result<Stream,
                     Ok(Stream { reader: Box::new(reader), writer: Box::new(writer) })
                 }
                 Some(tls) => {
+                    *step.lock() = Step::Tls;
                     let (reader, writer) = tokio::io::split(tls::handshake(tls, host, stream).await?);
                     Ok(Stream { reader: Box::new(reader), writer: Box::new(writer) })
                 }

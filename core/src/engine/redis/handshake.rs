@@ -138,7 +138,14 @@ impl Words {
             Ok(replies) => Ok(self.words.into_iter().zip(replies).collect()),
             Err(Failure::NotSent(error) | Failure::Lost(error)) => {
                 // What ended the connection says more: a TLS alert, a refusal.
-                Err(link.end().unwrap_or(DialError { error: error.with_outcome(Outcome::NotApplied), lasting: false }))
+                match link.end() {
+                    Some(end) if !end.lasting && !link.has_spoken() => {
+                        let said = format!("{}, before a word was said (does the port want TLS?)", end.error.message());
+                        Err(DialError::passing(said))
+                    }
+                    Some(end) => Err(end),
+                    None => Err(DialError { error: error.with_outcome(Outcome::NotApplied), lasting: false }),
+                }
             }
         }
     }

@@ -14,6 +14,8 @@ use crate::{ambient, background};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// With less time than this left there is no further attempt: the last failure says more than its end by the deadline would.
+const ATTEMPT: Duration = Duration::from_millis(20);
 
 /// An attempt that takes longer is still good, but another one begins beside it: it may hang where the next one would not.
 const SLOW: Duration = Duration::from_secs(1);
@@ -103,7 +105,7 @@ impl<C: Connector> Lane<C> {
             && paused != Some(*failure)
         {
             let until = start_of_next(*failure, state.failures, now, deadline);
-            if until >= deadline {
+            if deadline.saturating_duration_since(until) < ATTEMPT {
                 return Err(error.clone());
             }
             if until > now {

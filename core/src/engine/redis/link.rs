@@ -3,36 +3,33 @@
 //! What is waiting to go out is held by its caller: dropped there, it is gone. A batch counts as sent from the moment its first
 //! byte may be with the socket, and every failure says on which side of that moment each batch stood.
 
+mod incoming;
+mod outgoing;
+
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::io::{self, IoSlice};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes};
+use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::answers::{self, Meaning};
+use self::incoming::{Sent, read};
+use self::outgoing::{Writer, write};
 use super::dial::{DialError, Stream};
-use super::resp::{Decoder, Frame, Garbled, Outgoing};
 use super::transport::{Batch, Failure, Reply};
 use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome};
 use crate::{ambient, background};
 
-/// Commands are packed ahead of the socket up to this many bytes; what lies behind can still be withdrawn.
-const AHEAD: usize = 64 * 1_024;
-/// Pieces of one write to the socket.
-const PIECES: usize = 32;
-/// How long a silent connection may leave a PING unanswered.
+/// How long a silent connection may leave a PING unanswered, when nothing else is under way.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// KiB per second of a line that is slow, but good for something.
+const SLOWEST: u32 = 64;
 
 /// A connection. It is closed when it fails, is told to, is retired and done, or is dropped.
 pub(super) struct Link {
@@ -58,16 +55,6 @@ struct Shared {
     counters: Arc<EngineCounters>,
 }
 
-struct Writer {
-    io: Option<Box<dyn AsyncWrite + Send + Sync + Unpin>>,
-    out: Outgoing,
-    /// The socket took less than it was offered.
-    full: bool,
-    /// Bytes packed and bytes written since the beginning.
-    packed: u64,
-    written: u64,
-}
-
 /// A batch on its way out. Its caller takes `work` back if it leaves before.
 struct Request {
     work: Mutex<Option<Work>>,
@@ -81,25 +68,13 @@ struct Work {
 
 type Done = oneshot::Sender<Result<Vec<Reply>, Failure>>;
 
-/// A batch that went out and is not answered.
-struct Sent {
-    start: u64,
-    /// Replies to come before those that count: to MULTI and to what it queues.
-    skip: usize,
-    atomic: bool,
-    want: usize,
-    replies: Vec<Reply>,
-    call: Call,
-    done: Done,
-}
-
 impl Link {
     /// Takes over a stream. Needs a runtime.
     pub(super) fn new(stream: Stream, counters: Arc<EngineCounters>) -> Self {
         let Stream { reader, writer } = stream;
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
-            writer: Mutex::new(Writer { io: Some(writer), out: Outgoing::default(), full: false, packed: 0, written: 0 }),
+            writer: Mutex::new(Writer::new(writer)),
             sent: Mutex::default(),
             write: AtomicWaker::new(),
             heard: AtomicU64::new(0),
@@ -123,7 +98,14 @@ impl Link {
 
     /// Whether new work may go here.
     pub(super) fn takes_work(&self) -> bool {
-        !self.shared.retired.load(Ordering::Acquire) && !self.shared.doubted.load(Ordering::Acquire) && self.end().is_none()
+        !self.shared.retired.load(Ordering::Acquire)
+            && !self.shared.doubted.load(Ordering::Acquire)
+            && self.shared.end.lock().is_none()
+    }
+
+    /// Whether the server has said anything.
+    pub(super) fn has_spoken(&self) -> bool {
+        self.shared.heard.load(Ordering::Acquire) > 0
     }
 
     /// Why it is closed, if it is.
@@ -133,6 +115,15 @@ impl Link {
 
     /// Sends `batch` in its turn. `NotSent` before `call.deadline` means that this connection cannot take it and another can.
     pub(super) async fn send(self: &Arc<Self>, batch: Arc<Batch>, call: &Call) -> Result<Vec<Reply>, Failure> {
+        self.send_if(|| self.takes_work(), batch, call).await
+    }
+
+    async fn send_if(
+        self: &Arc<Self>,
+        takes_work: impl Fn() -> bool,
+        batch: Arc<Batch>,
+        call: &Call,
+    ) -> Result<Vec<Reply>, Failure> {
         if batch.commands.is_empty() {
             return Ok(Vec::new());
         }
@@ -141,9 +132,10 @@ impl Link {
         let heard = self.shared.heard.load(Ordering::Acquire);
         let first = self.shared.open.fetch_add(1, Ordering::AcqRel) == 0;
         self.shared.queue.lock().push_back(Arc::clone(&request));
-        // `close` empties the queue after it sets `end`: one of the two sees the request.
-        if let Some(end) = self.end() {
-            self.shared.refuse_queue(&end.error);
+        // Whoever closes, retires or doubts the connection empties the queue after saying so: one of the two sees the request.
+        if !takes_work() {
+            self.shared
+                .refuse_queue(&self.end().map_or_else(|| unavailable("the connection is being replaced"), |end| end.error));
         } else if !(first && self.shared.write_now()) {
             self.shared.write.wake();
         }
@@ -176,7 +168,8 @@ impl Link {
     }
 
     /// A caller timed out, and nothing at all was heard since `heard`: no new work comes here while a PING is under way. It
-    /// closes if neither an answer comes nor bytes go out; a long transfer of somebody else's goes on.
+    /// closes if nothing is heard in the time that what is under way needs on a slow line: a long transfer of somebody else's
+    /// goes on.
     fn doubt(self: &Arc<Self>, heard: u64) {
         let shared = &self.shared;
         let silent = move |shared: &Shared| shared.heard.load(Ordering::Acquire) == heard;
@@ -185,24 +178,16 @@ impl Link {
         }
         tracing::debug!("a connection is silent; new work goes to another one");
         shared.refuse_queue(&unavailable("the connection is silent"));
+        let until = ambient::monotonic() + PATIENCE + shared.unanswered() / SLOWEST;
         let link = Arc::clone(self);
         background::handle().spawn(async move {
-            let shared = &link.shared;
-            let mut written = shared.writer.lock().written;
-            loop {
-                let until = ambient::monotonic() + PATIENCE;
-                let ping = Batch { commands: vec![vec![Bytes::from_static(b"PING")]], atomic: false };
-                if link.send(Arc::new(ping), &Call::reading(until)).await.is_err() && link.end().is_none() {
-                    background::sleep_until(until).await;
-                }
-                if !silent(shared) {
-                    shared.doubted.store(false, Ordering::Release);
-                    return;
-                }
-                let before = std::mem::replace(&mut written, shared.writer.lock().written);
-                if before == written {
-                    return link.close("the connection was silent");
-                }
+            let ping = Batch { commands: vec![vec![Bytes::from_static(b"PING")]], atomic: false };
+            let open = || link.shared.end.lock().is_none();
+            let answered = link.send_if(open, Arc::new(ping), &Call::reading(until)).await.is_ok();
+            if answered || !silent(&link.shared) {
+                link.shared.doubted.store(false, Ordering::Release);
+            } else {
+                link.close("the connection was silent");
             }
         });
     }
@@ -259,6 +244,13 @@ impl Shared {
         matches!(advanced, Poll::Ready(Ok(())))
     }
 
+    /// How long a line of a KiB per second takes for what went out and is not answered.
+    fn unanswered(&self) -> Duration {
+        let packed = self.writer.lock().packed;
+        let answered = self.sent.lock().front().map_or(packed, |batch| batch.start);
+        Duration::from_secs(packed.saturating_sub(answered) / 1_024)
+    }
+
     /// Not with `writer` locked.
     fn finished(&self) {
         self.open.fetch_sub(1, Ordering::AcqRel);
@@ -295,8 +287,7 @@ impl Shared {
         self.refuse_queue(&why.error);
         let written = {
             let mut writer = self.writer.lock();
-            writer.io = None;
-            writer.out = Outgoing::default();
+            writer.close();
             writer.written
         };
         let sent = std::mem::take(&mut *self.sent.lock());
@@ -317,182 +308,6 @@ impl Shared {
         for task in self.tasks.lock().drain(..) {
             task.abort();
         }
-    }
-
-    /// The answer to the oldest batch has come a reply further.
-    fn answer(&self, reply: Reply) -> Result<(), DialError> {
-        let answered = {
-            let mut sent = self.sent.lock();
-            let Some(batch) = sent.front_mut() else { return Err(unasked(&reply)) };
-            if !batch.take(reply) {
-                return Ok(());
-            }
-            sent.pop_front()
-        };
-        if let Some(batch) = answered {
-            let Sent { done, replies, atomic, want, .. } = batch;
-            let _ = done.send(unwrapped(replies, atomic, want));
-            self.finished();
-        }
-        Ok(())
-    }
-}
-
-impl Sent {
-    /// Takes a reply; true if it was the last one.
-    fn take(&mut self, reply: Reply) -> bool {
-        if self.skip == 0 {
-            self.replies.push(reply);
-            return self.atomic || self.replies.len() == self.want;
-        }
-        self.skip -= 1;
-        // `+OK` to MULTI and `+QUEUED` are of no use; a refusal is the command's own answer when EXEC answers EXECABORT.
-        if matches!(reply, Reply::Error { .. }) {
-            self.replies.push(reply);
-        }
-        false
-    }
-}
-
-/// The replies to the commands themselves.
-fn unwrapped(mut replies: Vec<Reply>, atomic: bool, want: usize) -> Result<Vec<Reply>, Failure> {
-    if !atomic {
-        return Ok(replies);
-    }
-    match replies.pop() {
-        Some(Reply::Array(inner)) if inner.len() == want => Ok(inner),
-        Some(refused @ Reply::Error { .. }) => {
-            // The transaction did not run. Its first refusal says why; each command gets it.
-            let why = replies.into_iter().next().unwrap_or(refused);
-            Ok(vec![why; want])
-        }
-        _ => Err(Failure::Lost(Error::internal("EXEC was answered with something else than its replies"))),
-    }
-}
-
-impl Writer {
-    /// Packs and writes as much as the socket takes. Ready when nothing is left to do, Pending when the socket is full.
-    fn advance(&mut self, shared: &Shared, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let result = self.advance_inner(shared, context);
-        self.full = result.is_pending();
-        result
-    }
-
-    fn advance_inner(&mut self, shared: &Shared, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        loop {
-            while self.out.len() < AHEAD {
-                let Some(request) = shared.queue.lock().pop_front() else { break };
-                self.pack(shared, &request);
-            }
-            let Some(io) = &mut self.io else { return Poll::Ready(Ok(())) };
-            let mut io = Pin::new(io);
-            if self.out.len() == 0 {
-                return io.poll_flush(context);
-            }
-            let mut slices = [IoSlice::new(&[]); PIECES];
-            let filled = self.out.fill(&mut slices);
-            let wrote = match io.as_mut().poll_write_vectored(context, &slices[..filled]) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(wrote)) => wrote,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
-            };
-            self.written += wrote as u64;
-            self.out.advance(wrote);
-        }
-    }
-
-    fn pack(&mut self, shared: &Shared, request: &Request) {
-        let mut work = request.work.lock();
-        let Some(Work { batch, call, done }) = work.take() else { return };
-        drop(work);
-        // First the mark, then the look whether anybody waits: see `Call::mark_sent`.
-        call.mark_sent();
-        if done.is_closed() || ambient::monotonic() >= call.deadline {
-            call.unmark_sent();
-            let _ =
-                done.send(Err(Failure::NotSent(Error::new(Code::Timeout, Outcome::NotApplied, "not sent until the deadline"))));
-            shared.open.fetch_sub(1, Ordering::AcqRel);
-            return;
-        }
-        let start = self.packed;
-        let before = self.out.len();
-        let Batch { commands, atomic } = &*batch;
-        let atomic = *atomic;
-        if atomic {
-            self.out.word(b"MULTI");
-        }
-        for command in commands {
-            self.out.command(command);
-        }
-        if atomic {
-            self.out.word(b"EXEC");
-        }
-        self.packed += (self.out.len() - before) as u64;
-        let count = commands.len();
-        shared.counters.commands_sent.fetch_add(count as u64, Ordering::Relaxed);
-        let skip = if atomic { count + 1 } else { 0 };
-        let replies = Vec::with_capacity(if atomic { 1 } else { count });
-        shared.sent.lock().push_back(Sent { start, skip, atomic, want: count, replies, call, done });
-    }
-}
-
-/// Writes whenever there is something to write.
-async fn write(shared: Arc<Shared>) {
-    let failed = poll_fn(|context| {
-        shared.write.register(context.waker());
-        let advanced = shared.writer.lock().advance(&shared, context);
-        shared.close_if_done();
-        match advanced {
-            Poll::Ready(Err(error)) => Poll::Ready(error),
-            Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
-        }
-    })
-    .await;
-    shared.close(DialError::io("the connection was lost while writing", &failed));
-}
-
-/// Reads until the connection ends.
-async fn read(shared: Arc<Shared>, mut io: Box<dyn AsyncRead + Send + Sync + Unpin>) {
-    let mut decoder = Decoder::default();
-    let why = loop {
-        let (buffer, most) = decoder.space();
-        let read = match io.read_buf(&mut buffer.limit(most)).await {
-            Ok(0) => break DialError::passing("the server closed the connection".to_owned()),
-            Ok(read) => read,
-            Err(error) => break DialError::io("the connection was lost", &error),
-        };
-        decoder.filled(read);
-        shared.heard.fetch_add(read as u64, Ordering::AcqRel);
-        if let Err(why) = take(&shared, &mut decoder) {
-            break why;
-        }
-    };
-    shared.close(why);
-}
-
-/// Hands out every reply that is whole.
-fn take(shared: &Shared, decoder: &mut Decoder) -> Result<(), DialError> {
-    loop {
-        match decoder.next() {
-            Ok(Some(Frame::Reply(reply))) => shared.answer(reply)?,
-            // Nobody asked for one.
-            Ok(Some(Frame::Push(_))) => {}
-            Ok(None) => return Ok(()),
-            Err(Garbled(said)) => {
-                let said = format!("the server said something that is not RESP: {said} (is it a TLS port?)");
-                return Err(DialError::passing(said));
-            }
-        }
-    }
-}
-
-/// A server says so when it does not take a connection, before anything was asked.
-fn unasked(reply: &Reply) -> DialError {
-    match answers::meaning(reply) {
-        Some(Meaning::Later(error) | Meaning::Elsewhere(error)) => DialError { error, lasting: false },
-        Some(meaning) => DialError { error: meaning.into_error(), lasting: true },
-        None => DialError::passing("the server sent a reply that nobody asked for".to_owned()),
     }
 }
 

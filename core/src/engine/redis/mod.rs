@@ -70,3 +70,6 @@ fn client(source: Source<'_>) -> Result<Client, Error> {
         Source::Host(client) => Ok(Client::new(Arc::new(host::Hosted::new(Arc::clone(client))))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 
 use super::answers::{self, Meaning};
 use super::config::{Address, RedisConfig, Server};
-use super::dial::{DialError, dial};
+use super::dial::{DialError, Step, dial};
 use super::handshake::{Greeting, greet};
 use super::lane::{Connector, Lane, jittered};
 use super::link::Link;
@@ -21,6 +22,8 @@ use crate::{ambient, background};
 
 /// Between two attempts to send what a connection bounced.
 const PAUSE: Duration = Duration::from_millis(10);
+/// How much earlier than its caller an attempt to connect ends.
+const LAST_WORD: Duration = Duration::from_millis(10);
 /// How long the look at the server's eviction policy may take.
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -136,12 +139,15 @@ impl Transport for Native {
 impl Connector for ToServer {
     fn connect(self: Arc<Self>, deadline: Instant) -> BoxFuture<'static, Result<Arc<Link>, DialError>> {
         async move {
-            let bound = self.config.connect_timeout_ms.map(|timeout| ambient::monotonic() + Duration::from_millis(timeout));
-            let bound = bound.map_or(deadline, |bound| bound.min(deadline));
-            match background::timeout_at(bound, self.connect_now(bound)).await {
-                Ok(result) => result,
-                Err(_) => Err(DialError::passing("no connection within the time for one attempt".to_owned())),
-            }
+            let now = ambient::monotonic();
+            // It ends a little before its first caller does, so that the caller hears what it was that took so long.
+            let left = deadline.saturating_duration_since(now);
+            let last = now + left - (left / 20).min(LAST_WORD);
+            let timeout = self.config.connect_timeout_ms.map(|timeout| now + Duration::from_millis(timeout));
+            let bound = timeout.map_or(last, |timeout| timeout.min(last));
+            let step = Mutex::new(Step::Connect);
+            let connected = background::timeout_at(bound, Arc::clone(&self).connect_now(bound, &step)).await;
+            connected.unwrap_or_else(|_| Err(step.into_inner().took_too_long(bound < last)))
         }
         .boxed()
     }
@@ -152,12 +158,13 @@ impl Connector for ToServer {
 }
 
 impl ToServer {
-    async fn connect_now(self: Arc<Self>, bound: Instant) -> Result<Arc<Link>, DialError> {
+    async fn connect_now(self: Arc<Self>, bound: Instant, step: &Mutex<Step>) -> Result<Arc<Link>, DialError> {
         let Server::Single(address) = &self.config.server else {
             let error = Error::new(Code::Unavailable, Outcome::NotApplied, "Sentinel and Cluster are not supported yet");
             return Err(DialError { error, lasting: true });
         };
-        let link = Arc::new(Link::new(dial(address, self.config.tls.as_ref()).await?, Arc::clone(&self.counters)));
+        let link = Arc::new(Link::new(dial(address, self.config.tls.as_ref(), step).await?, Arc::clone(&self.counters)));
+        *step.lock() = Step::Greet;
         let state = self.hello.load(Ordering::Acquire);
         let greeted = greet(&link, &self.config, state == hello::ASK, &Call::reading(bound)).await;
         let Greeting { read_only_scripts } = greeted.inspect_err(|failed| self.ungreeted(state, failed, &link))?;
