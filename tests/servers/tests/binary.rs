@@ -1,5 +1,7 @@
 //! The binary as a test in another language sees it.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -1,5 +1,7 @@
 //! What the proxy does to connections, on a real server.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
