@@ -153,11 +153,7 @@ impl RedisServer {
     /// # Errors
     /// If the server does not run.
     pub fn talk(&self) -> io::Result<Talk> {
-        let mut talk = Talk::to(("127.0.0.1", self.port))?;
-        if let Some(password) = &self.settings.password {
-            talk.say(&["AUTH", password])?;
-        }
-        Ok(talk)
+        talk_to(self.port, &self.settings)
     }
 
     /// Says one command on a connection of its own.
@@ -234,6 +230,15 @@ fn path_text(path: &Path) -> String {
     encoded(&path.to_string_lossy()).replace("%2F", "/")
 }
 
+/// A connection of the default user: without its password a server that still loads would not say so.
+fn talk_to(port: u16, settings: &Settings) -> io::Result<Talk> {
+    let mut talk = Talk::to(("127.0.0.1", port))?;
+    if let Some(password) = &settings.password {
+        talk.say(&["AUTH", password])?;
+    }
+    Ok(talk)
+}
+
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
@@ -279,7 +284,7 @@ fn launch(folder: &Path, port: u16, tls_port: Option<u16>, settings: &Settings) 
             return Err(io::Error::other("redis-server ended at once (port taken, or a setting that it does not know)"));
         }
         // While it loads its data it answers, but not with data.
-        let answer = Talk::to(("127.0.0.1", port)).and_then(|mut talk| talk.say(&["GET", "x"]));
+        let answer = talk_to(port, settings).and_then(|mut talk| talk.say(&["GET", "x"]));
         if answer.is_ok_and(|answer| !matches!(&answer, Value::Error(text) if text.starts_with("LOADING"))) {
             return Ok(process);
         }
