@@ -2,34 +2,36 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::task::Poll;
 
 use bytes::Bytes;
 use napi::bindgen_prelude::{Either, Function, Uint8ArraySlice};
 use napi::{Env, Unknown};
 use napi_derive::napi;
 use parking_lot::Mutex;
+use zlink_store::packed::wire::{Rows, ask, number};
+use zlink_store::packed::{self, Dialect, Request};
 use zlink_store::{Error, StoreStats, limits};
 
-use crate::answer::Answer;
 use crate::bytes_out::hand_over;
-use crate::driver::{Driver, Inbox, Item};
 use crate::endpoint::StoreSettings;
-use crate::host;
-use crate::log;
-use crate::mailbox::Mailbox;
-use crate::request::{Memory, Request, Requests};
-use crate::source::gone;
-use crate::wire::{ask, number};
-use crate::work::{Finished, Running, Store, Stores, Switch};
+use crate::replies::Replies;
+use crate::wake::Wake;
+
+/// The reply of the user's Redis client to a command (the ticket).
+const CLIENT_REPLY: u32 = ask::OWN;
+
+/// JavaScript copies what it unpacks; from this size on the byte string is handed over itself.
+const DIALECT: Dialect = Dialect { keep_from: 64 * 1_024, largest_record: usize::MAX, retention: "retentionMs" };
 
 /// The native side of one JavaScript environment (main thread or worker).
 #[napi]
 pub struct Bridge {
-    mailbox: Arc<Mailbox>,
-    stores: Arc<Stores>,
-    inbox: Arc<Inbox>,
-    driver: Mutex<Option<Driver>>,
+    packed: packed::Bridge,
+    wake: Wake,
+    /// After `packed`: who asks when that has ended is told so at once, and all others then.
+    replies: Expected,
+    /// Answers that were fetched and did not fit yet.
+    collected: Mutex<Vec<u8>>,
     external: bool,
 }
 
@@ -88,10 +90,10 @@ impl Bridge {
     /// `wake` is called when there is something to `collect`. `external`: whether memory of ours may be handed out.
     #[napi(constructor)]
     pub fn new(wake: Function<'_, (), Unknown<'static>>, external: bool) -> napi::Result<Self> {
-        let mailbox = Arc::new(Mailbox::new(&wake)?);
-        let (stores, inbox) = (Arc::<Stores>::default(), Arc::<Inbox>::default());
-        let driver = Mutex::new(Some(Driver::new(&inbox, &stores, &mailbox)));
-        Ok(Self { mailbox, stores, inbox, driver, external })
+        let wake = Wake::new(&wake)?;
+        let bell = wake.clone();
+        let packed = packed::Bridge::new(DIALECT, move || bell.call());
+        Ok(Self { packed, wake, replies: Expected::default(), collected: Mutex::default(), external })
     }
 
     /// Limits of the contract.
@@ -103,10 +105,10 @@ impl Bridge {
     /// Makes a store, without I/O.
     #[napi]
     pub fn open(&self, settings: StoreSettings) -> Either<OpenedStore, StoreFailure> {
-        match settings.open(&self.mailbox) {
+        match settings.open(self.packed.outlet(), &self.replies.0) {
             Ok(store) => {
                 let inline = store.answers_inline();
-                Either::A(OpenedStore { number: self.stores.add(store), inline })
+                Either::A(OpenedStore { number: self.packed.add(store), inline })
             }
             Err(error) => Either::B(failure(&error)),
         }
@@ -115,7 +117,7 @@ impl Bridge {
     /// Forgets a store that nobody can use any more.
     #[napi]
     pub fn forget(&self, store: u32) {
-        self.stores.remove(store);
+        self.packed.forget(store);
     }
 
     /// Takes a batch of requests. `payload` is that of the last one, if it came beside the batch. Says whether there is
@@ -123,129 +125,80 @@ impl Bridge {
     #[napi]
     pub fn submit(&self, batch: Uint8ArraySlice<'_>, length: u32, payload: Option<Uint8ArraySlice<'_>>) -> bool {
         let batch = batch.get(..length as usize).unwrap_or(&batch);
-        let mut driven = Vec::new();
-        for request in Requests(batch) {
-            match request.kind {
-                ask::NOTHING => {}
-                ask::CLIENT_REPLY => {
-                    if let Some(waiting) = self.mailbox.replies.take(request.ticket) {
-                        // Whoever asked may have left in between.
-                        let _ = waiting.send(host::reply(request.fields));
-                    }
-                }
-                _ => match self.stores.get(request.subject) {
-                    Ok(store) if store.answers_inline() => self.answer(&request, &store, payload.as_deref()),
-                    _ => {
-                        self.switch(&request);
-                        driven.extend_from_slice(request.record);
-                    }
-                },
-            }
+        for row in Rows(batch).filter(|row| row.kind == CLIENT_REPLY) {
+            self.replies.0.answer(row.ticket, &Bytes::copy_from_slice(row.fields));
         }
-        if !driven.is_empty() {
-            self.drive(Item::Batch(Bytes::from(driven)));
-        }
-        self.mailbox.has_records()
+        self.packed.submit_all(batch, payload.iter().map(|payload| Bytes::copy_from_slice(payload)).collect());
+        self.packed.has_records()
     }
 
     /// Looks for argument errors in one request without submitting it.
     #[napi]
     pub fn check(&self, batch: Uint8ArraySlice<'_>, offset: u32, length: u32) -> Option<StoreFailure> {
-        let request = Requests(batch.get(offset as usize..)?.get(..length as usize)?).next()?;
-        let store = self.stores.get(request.subject).ok()?;
-        let payload = Some(Bytes::new());
-        request.start(&store, Memory::Borrowed, payload, &self.mailbox).err().map(|error| failure(&error))
+        let row = Rows(batch.get(offset as usize..)?.get(..length as usize)?).next()?;
+        let fields = Bytes::copy_from_slice(row.fields);
+        let request = Request { kind: row.kind, ticket: row.ticket, store: row.extra, fields: &fields };
+        self.packed.check(request).err().map(|error| failure(&error))
     }
 
     /// Ends one operation, whose ticket comes back once that is done.
     #[napi]
     pub fn cancel(&self, ticket: u32) {
-        if let Some(switch) = self.mailbox.switches.get(ticket) {
-            switch.throw();
-        }
+        self.packed.cancel(ticket);
     }
 
     /// Moves what native code has to say into `target`, and returns its length; negative if it does not fit.
     #[napi]
     pub fn collect(&self, mut target: Uint8ArraySlice<'_>) -> i64 {
-        self.mailbox.collect(writable(&mut target))
+        let mut collected = self.collected.lock();
+        if collected.is_empty() {
+            self.packed.collect(&mut collected);
+        }
+        let length = i64::try_from(collected.len()).unwrap_or(i64::MAX);
+        let Some(place) = writable(&mut target).get_mut(..collected.len()) else { return -length };
+        place.copy_from_slice(&collected);
+        collected.clear();
+        length
     }
 
-    /// A byte string that was too large for the batch. `undefined` if it was taken already.
+    /// A byte string that was too large for the batch. `null` if it was taken already.
     #[napi]
     pub fn take(&self, env: Env, number: u32) -> napi::Result<Option<Uint8ArraySlice<'static>>> {
-        self.mailbox.large.take(number).map(|bytes| hand_over(&env, bytes, self.external)).transpose()
+        self.packed.take(number).map(|bytes| hand_over(&env, bytes, self.external)).transpose()
     }
 
     /// Answers a question for a part of a payload; without bytes, the payload is gone.
     #[napi]
     pub fn segment(&self, question: u32, part: Option<Uint8ArraySlice<'_>>) {
-        if let Some(waiting) = self.mailbox.segments.take(question) {
-            // Whoever asked may have left in between.
-            let _ = waiting.send(part.map(|part| Bytes::copy_from_slice(&part)).ok_or_else(gone));
-        }
+        self.packed.segment(question, part.map(|part| Bytes::copy_from_slice(&part)));
     }
 
     /// Whether the process is kept alive.
     #[napi]
     pub fn hold(&self, env: Env, hold: bool) {
-        self.mailbox.hold_process(env, hold);
+        self.wake.hold_process(env, hold);
     }
 
     /// What a store has counted.
     #[napi]
     pub fn stats(&self, store: u32) -> Option<Counters> {
-        self.stores.get(store).ok().map(|store| counters(store.stats()))
+        self.packed.stats(store).map(counters)
     }
 
     /// From now on log events of at least this level come, too; `undefined` ends that.
     #[napi]
     pub fn log(&self, level: Option<String>) {
-        log::listen(&self.mailbox, level.as_deref());
-    }
-
-    fn answer(&self, request: &Request<'_>, store: &Store, payload: Option<&[u8]>) {
-        let ticket = request.ticket;
-        let payload = payload.filter(|_| request.kind == ask::PUT).map(Bytes::copy_from_slice);
-        let answer = match request.start(store, Memory::Borrowed, payload, &self.mailbox) {
-            Ok(work) => {
-                let mut running = Running { ticket, work, switch: None };
-                match running.poll_now() {
-                    Poll::Ready(answer) => answer,
-                    Poll::Pending => {
-                        running.switch = self.switch(request);
-                        self.drive(Item::Begun(running));
-                        return;
-                    }
-                }
-            }
-            Err(error) => Answer::Done(Err(error)),
-        };
-        self.mailbox.leave(|out| Finished { ticket, cancellable: false, answer }.pack(&self.mailbox, out));
-    }
-
-    fn switch(&self, request: &Request<'_>) -> Option<Arc<Switch>> {
-        request.cancellable.then(|| {
-            let switch = Arc::<Switch>::default();
-            self.mailbox.switches.put(request.ticket, Arc::clone(&switch));
-            switch
-        })
-    }
-
-    fn drive(&self, item: Item) {
-        self.inbox.put(item);
-        // The driver starts with the first operation that needs it.
-        if let Some(driver) = self.driver.lock().take() {
-            zlink_store::spawn(driver);
-        }
+        self.packed.log(level.as_deref());
     }
 }
 
-impl Drop for Bridge {
+/// Replies that end with their environment.
+#[derive(Default)]
+struct Expected(Arc<Replies>);
+
+impl Drop for Expected {
     fn drop(&mut self) {
-        self.mailbox.close();
-        self.inbox.wake();
-        self.stores.clear();
+        self.0.clear();
     }
 }
 

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use napi_derive::napi;
+use zlink_store::packed::wire::number;
+use zlink_store::packed::{Outlet, Store};
 use zlink_store::{Address, Endpoint, Error, LocationStore, Pem, RedisConfig, RelocationStore, StoreOptions, Tls, limits};
 
 use crate::host::JsClient;
-use crate::mailbox::Mailbox;
-use crate::request::whole;
-use crate::work::Store;
+use crate::replies::Replies;
 
 /// A store to be opened. Exactly one of `memory`, `path`, `redis` and `client` is there.
 #[napi(object, object_to_js = false)]
@@ -73,7 +73,7 @@ pub struct TlsSettings {
 }
 
 impl StoreSettings {
-    pub(crate) fn open(self, mailbox: &Arc<Mailbox>) -> Result<Store, Error> {
+    pub(crate) fn open(self, outlet: Outlet, replies: &Arc<Replies>) -> Result<Store, Error> {
         let mut options = StoreOptions::with_prefix(self.key_prefix.unwrap_or_default())?;
         if let Some(ms) = self.operation_timeout_ms {
             let timeout = whole(ms).filter(|ms| (1..=limits::MAX_OPERATION_TIMEOUT_MS).contains(ms));
@@ -85,7 +85,7 @@ impl StoreSettings {
         let endpoint = match (self.path, self.redis, self.client) {
             (Some(path), ..) => Endpoint::File(PathBuf::from(path)),
             (_, Some(redis), _) => Endpoint::Redis(Box::new(redis.config()?)),
-            (.., Some(client)) => Endpoint::Host(Arc::new(JsClient::new(mailbox, client))),
+            (.., Some(number)) => Endpoint::Host(Arc::new(JsClient { outlet, replies: Arc::clone(replies), number })),
             _ => Endpoint::Memory(self.memory.filter(|name| !name.is_empty())),
         };
         Ok(if self.relocation {
@@ -159,6 +159,13 @@ fn within(argument: &str, number: f64, least: u64, most: u64) -> Result<u64, Err
     whole(number)
         .filter(|number| (least..=most).contains(number))
         .ok_or_else(|| Error::argument(argument, format!("must be a whole number in {least}..={most}, got {number}")))
+}
+
+/// A number of JavaScript as a whole one, if it is exactly one.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked just before")]
+fn whole(given: f64) -> Option<u64> {
+    let exact = given.fract() == 0.0 && (0.0..=number(limits::MAX_RETENTION_MS)).contains(&given);
+    exact.then_some(given as u64)
 }
 
 /// The core's names of Redis settings, as a user of Node.js knows them.

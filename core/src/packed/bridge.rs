@@ -8,15 +8,16 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::answer::Answer;
-use super::driver::{Driver, Inbox};
+use super::driver::{Driver, Inbox, Item};
 use super::log;
-use super::mailbox::Mailbox;
+use super::mailbox::{Mailbox, Outlet};
 use super::request::{Request, Unpacking};
 use super::source::gone;
-use super::work::{Finished, Running, Store, Stores};
+use super::wire::{Rows, ask};
+use super::work::{Cached, Finished, Running, Store, Stores};
 use crate::background;
 use crate::call::StoreStats;
-use crate::contract::Error;
+use crate::contract::{Code, Error};
 
 /// In what the environments differ.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ pub struct Dialect {
 /// The native side of one environment, such as a worker of Node.js or a class loader of Java.
 pub struct Bridge {
     mailbox: Arc<Mailbox>,
-    stores: Stores,
+    stores: Arc<Stores>,
     inbox: Arc<Inbox>,
     driver: Mutex<Option<Driver>>,
 }
@@ -50,9 +51,9 @@ impl Bridge {
     /// `wake` is called, from any thread, when there is something to collect and was nothing before. It must not block.
     pub fn new(dialect: Dialect, wake: impl Fn() + Send + Sync + 'static) -> Self {
         let mailbox = Arc::new(Mailbox::new(dialect, Box::new(wake)));
-        let inbox = Arc::<Inbox>::default();
-        let driver = Mutex::new(Some(Driver::new(&inbox, &mailbox)));
-        Self { mailbox, stores: Stores::default(), inbox, driver }
+        let (stores, inbox) = (Arc::<Stores>::default(), Arc::<Inbox>::default());
+        let driver = Mutex::new(Some(Driver::new(&inbox, &stores, &mailbox)));
+        Self { mailbox, stores, inbox, driver }
     }
 
     /// Takes a store and gives it a number, which is never used again.
@@ -73,36 +74,96 @@ impl Bridge {
     /// Takes one request, with the byte strings that came `beside` it. Argument errors, and the answers of stores that answer
     /// inline, are there at once.
     pub fn submit(&self, request: Request<'_>, beside: Vec<Bytes>) -> Taken {
-        let ticket = request.ticket;
+        let mut record = Vec::new();
         let store = self.stores.get(request.store);
-        let inline = store.as_ref().is_none_or(Store::answers_inline);
+        if self.begin(request, store.as_ref(), beside, &mut record) { Taken::Answered(record) } else { Taken::UnderWay }
+    }
+
+    /// Takes a row of requests ([`wire`](super::wire)), with the byte strings that came `beside` the last of them. The answers
+    /// of stores that answer inline lie in the mailbox when this returns, and wake nobody; all other requests are looked at by
+    /// the driver, so that the caller is soon free. Kinds of the binding's own are passed over.
+    pub fn submit_all(&self, batch: &[u8], beside: Vec<Bytes>) {
+        let mut driven = Vec::new();
+        let mut answers = Vec::new();
+        let mut owned = None;
+        let mut beside = Some(beside);
+        let mut stores = Cached::new(&self.stores);
+        for row in Rows(batch) {
+            if row.kind == ask::NOTHING || row.kind >= ask::OWN {
+                continue;
+            }
+            let store = stores.get(row.extra);
+            if store.is_some_and(|store| !store.answers_inline()) {
+                driven.extend_from_slice(row.record);
+                continue;
+            }
+            let owned = owned.get_or_insert_with(|| Bytes::copy_from_slice(batch));
+            let start = row.fields.as_ptr().addr() - batch.as_ptr().addr();
+            let fields = owned.slice(start..start + row.fields.len());
+            let last = start + row.fields.len() == batch.len();
+            let beside = if last { beside.take().unwrap_or_default() } else { Vec::new() };
+            let request = Request { kind: row.kind, ticket: row.ticket, store: row.extra, fields: &fields };
+            self.begin(request, store, beside, &mut answers);
+        }
+        if !answers.is_empty() {
+            self.mailbox.leave(|out| out.append(&mut answers));
+        }
+        if !driven.is_empty() {
+            self.drive(Item::Batch(driven.into(), beside.unwrap_or_default()));
+        }
+    }
+
+    /// Looks for argument errors in one request without submitting it.
+    ///
+    /// # Errors
+    /// The argument error.
+    pub fn check(&self, request: Request<'_>) -> Result<(), Error> {
+        let store = self.stores.get(request.store);
+        let beside = vec![Bytes::new()];
+        let mut unpacking = Unpacking { copy: true, beside: beside.into_iter(), mailbox: &self.mailbox };
+        match unpacking.unpack(request).and_then(|asked| asked.of(store.as_ref())) {
+            Err(error) if error.code() == Code::InvalidArgument => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins an operation. Whether it is over: then its answer is packed into `answers`.
+    fn begin(&self, request: Request<'_>, store: Option<&Store>, beside: Vec<Bytes>, answers: &mut Vec<u8>) -> bool {
+        let ticket = request.ticket;
+        let inline = store.is_none_or(Store::answers_inline);
         let mut unpacking = Unpacking { copy: inline, beside: beside.into_iter(), mailbox: &self.mailbox };
-        let answer = match unpacking.unpack(request).and_then(|asked| asked.of(store.as_ref())) {
+        let answer = match unpacking.unpack(request).and_then(|asked| asked.of(store)) {
             Ok(work) => {
                 let mut running = Running::new(ticket, work);
                 let polled = if inline { running.poll_now() } else { Poll::Pending };
-                let Poll::Ready(answer) = polled else { return self.drive(running) };
+                let Poll::Ready(answer) = polled else {
+                    self.drive(Item::Start(running));
+                    return false;
+                };
                 answer
             }
             Err(error) => Answer::Done(Err(error)),
         };
-        let mut record = Vec::new();
-        Finished { ticket, answer }.pack(&self.mailbox, &mut record);
-        Taken::Answered(record)
+        Finished { ticket, answer }.pack(&self.mailbox, answers);
+        true
     }
 
-    fn drive(&self, running: Running) -> Taken {
-        self.inbox.start(running);
+    fn drive(&self, item: Item) {
+        self.inbox.put(item);
         // The driver starts with the first operation that needs it.
         if let Some(driver) = self.driver.lock().take() {
             background::spawn(driver);
         }
-        Taken::UnderWay
     }
 
     /// Ends the operation that has this ticket, if it still runs; it is answered all the same.
     pub fn cancel(&self, ticket: u32) {
         self.inbox.cancel(ticket);
+    }
+
+    /// For records of the binding's own.
+    pub fn outlet(&self) -> Outlet {
+        Outlet(Arc::clone(&self.mailbox))
     }
 
     /// Whether there is something to collect.

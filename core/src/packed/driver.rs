@@ -5,12 +5,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, Stream};
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 
+use super::answer::Answer;
 use super::mailbox::Mailbox;
-use super::work::{Running, Switch, Switched};
+use super::request::{Request, Unpacking};
+use super::wire::Rows;
+use super::work::{Cached, Finished, Running, Stores, Switch, Switched};
 use crate::background;
 
 /// So many answers go out at the latest, even when more are at hand: the other side unpacks them meanwhile.
@@ -23,21 +27,22 @@ pub(super) struct Inbox {
     waker: AtomicWaker,
 }
 
-enum Item {
+pub(super) enum Item {
+    /// A row of requests, and what came beside the last of them.
+    Batch(Bytes, Vec<Bytes>),
     Start(Running),
     Cancel(u32),
 }
 
 impl Inbox {
-    pub(super) fn start(&self, running: Running) {
-        self.items.lock().push(Item::Start(running));
+    pub(super) fn put(&self, item: Item) {
+        self.items.lock().push(item);
         self.waker.wake();
     }
 
     /// Ends the operation that has this ticket now, if there is one.
     pub(super) fn cancel(&self, ticket: u32) {
-        self.items.lock().push(Item::Cancel(ticket));
-        self.waker.wake();
+        self.put(Item::Cancel(ticket));
     }
 
     /// Makes the driver look again, if only to find that the other side has ended.
@@ -52,6 +57,7 @@ type Apart = Arc<Mutex<HashMap<u32, Arc<Switch>>>>;
 /// A future that lives as long as its bridge.
 pub(super) struct Driver {
     inbox: Arc<Inbox>,
+    stores: Arc<Stores>,
     mailbox: Arc<Mailbox>,
     running: FuturesUnordered<Running>,
     apart: Apart,
@@ -59,9 +65,10 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(inbox: &Arc<Inbox>, mailbox: &Arc<Mailbox>) -> Self {
+    pub(super) fn new(inbox: &Arc<Inbox>, stores: &Arc<Stores>, mailbox: &Arc<Mailbox>) -> Self {
         Self {
             inbox: Arc::clone(inbox),
+            stores: Arc::clone(stores),
             mailbox: Arc::clone(mailbox),
             running: FuturesUnordered::new(),
             apart: Apart::default(),
@@ -77,14 +84,37 @@ impl Driver {
                 Item::Cancel(ticket) => {
                     cancelled.insert(ticket);
                 }
+                // In order: a ticket that is free again may be in use by the next operation.
                 Item::Start(running) => {
-                    // In order: a ticket that is free again may be in use by the next operation.
                     self.cancel(&mut cancelled);
                     self.drive(running);
+                }
+                Item::Batch(batch, beside) => {
+                    self.cancel(&mut cancelled);
+                    self.unpack(&batch, beside);
                 }
             }
         }
         self.cancel(&mut cancelled);
+    }
+
+    fn unpack(&mut self, batch: &Bytes, mut beside: Vec<Bytes>) {
+        let (stores, mailbox) = (Arc::clone(&self.stores), Arc::clone(&self.mailbox));
+        let mut stores = Cached::new(&stores);
+        let mut rows = Rows(batch);
+        while let Some(row) = rows.next() {
+            let fields = batch.slice_ref(row.fields);
+            let request = Request { kind: row.kind, ticket: row.ticket, store: row.extra, fields: &fields };
+            let beside = if rows.0.is_empty() { std::mem::take(&mut beside) } else { Vec::new() };
+            let mut unpacking = Unpacking { copy: false, beside: beside.into_iter(), mailbox: &mailbox };
+            match unpacking.unpack(request).and_then(|asked| asked.of(stores.get(row.extra))) {
+                Ok(work) => self.drive(Running::new(row.ticket, work)),
+                Err(error) => {
+                    let failed = Finished { ticket: row.ticket, answer: Answer::Done(Err(error)) };
+                    failed.pack(&mailbox, &mut self.answers);
+                }
+            }
+        }
     }
 
     fn cancel(&mut self, cancelled: &mut HashSet<u32>) {

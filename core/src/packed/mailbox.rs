@@ -1,6 +1,8 @@
 //! What native threads have to say to the other side, and the wake-up that makes it listen.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
@@ -41,9 +43,14 @@ impl Mailbox {
         }
     }
 
+    /// Puts records in without waking the other side, which is looking anyway.
+    pub(super) fn leave(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.records.lock());
+    }
+
     /// Puts records in and wakes the other side.
     pub(super) fn post(&self, write: impl FnOnce(&mut Vec<u8>)) {
-        write(&mut self.records.lock());
+        self.leave(write);
         if !self.woken.swap(true, Ordering::AcqRel) && !self.is_closed() {
             (self.wake)();
         }
@@ -83,6 +90,28 @@ impl Mailbox {
 
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
+    }
+}
+
+/// Puts records of the binding's own in front of the other side. It outlives the bridge, and keeps no store alive.
+#[derive(Clone)]
+pub struct Outlet(pub(super) Arc<Mailbox>);
+
+impl Outlet {
+    /// Puts records in and wakes the other side.
+    pub fn post(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.0.post(write);
+    }
+
+    /// Whether the bridge is gone: nobody will see what is posted.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+impl fmt::Debug for Outlet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outlet").field("closed", &self.is_closed()).finish()
     }
 }
 

@@ -18,5 +18,6 @@ pub mod wire;
 mod work;
 
 pub use bridge::{Bridge, Dialect, Taken, packed_error};
+pub use mailbox::Outlet;
 pub use request::Request;
 pub use work::Store;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use tokio::sync::Notify;
 
-use super::wire::{HEADER, ask, place, tell};
+use super::wire::{HEADER, Rows, ask, place, tell};
 use super::{Bridge, Dialect, Request, Store, Taken};
 use crate::engine::StoreOptions;
 use crate::location::LocationStore;
@@ -166,7 +166,73 @@ async fn closing_is_answered_and_afterwards_all_is_closed() {
     assert_eq!(word(&fixture.answer(ask::CLOSE, fixture.location, Vec::new()), 0), tell::DONE);
 }
 
+/// One record of a row of requests.
+fn row(kind: u32, ticket: u32, store: u32, fields: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(HEADER + fields.len()).unwrap();
+    let header = [kind, ticket, store, length].map(u32::to_le_bytes).concat();
+    [&header, fields].concat()
+}
+
+fn tickets(records: &[u8]) -> Vec<(u32, u32)> {
+    Rows(records).map(|row| (row.kind, row.ticket)).collect()
+}
+
+#[test]
+fn a_row_of_requests_is_answered_in_order_and_wakes_nobody() {
+    let fixture = fixture();
+    let requests = [
+        row(ask::WRITE, 1, fixture.location, &put("k", "value")),
+        row(ask::NOTHING, 2, fixture.location, b"taken back"),
+        row(ask::OWN, 3, 0, b"the binding's own"),
+        row(ask::READ, 4, fixture.location, &text("k")),
+        row(ask::READ, 5, u32::MAX, &text("k")),
+        row(ask::PUT, 6, fixture.relocation, &[&text("ref")[..], &1e4_f64.to_le_bytes(), &[place::BESIDE]].concat()),
+    ];
+    fixture.bridge.submit_all(&requests.concat(), vec![Bytes::from_static(b"blob")]);
+    let mut records = Vec::new();
+    fixture.bridge.collect(&mut records);
+    assert_eq!(tickets(&records), [(tell::APPLIED, 1), (tell::FOUND, 4), (tell::ERROR, 5), (tell::STORED, 6)]);
+    let rung = fixture.rung.notified();
+    assert!(futures_util::FutureExt::now_or_never(rung).is_none());
+    assert!(fixture.answer(ask::BLOB_READ, fixture.relocation, text("ref")).ends_with(b"blob"));
+}
+
+#[tokio::test]
+async fn a_row_for_a_store_that_must_wait_is_answered_by_the_driver() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixture = fixture();
+    let url = format!("file:{}", folder.path().display());
+    let store = fixture.bridge.add(Store::Location(LocationStore::open(&url, StoreOptions::default()).unwrap()));
+    let requests = [row(ask::WRITE, 1, store, &put("k", "value")), row(ask::READ, 2, store, &text(""))];
+    fixture.bridge.submit_all(&requests.concat(), Vec::new());
+    let mut answers = Vec::new();
+    while answers.len() < 2 {
+        answers.extend(tickets(&fixture.collect().await));
+    }
+    answers.sort_unstable();
+    assert_eq!(answers, [(tell::APPLIED, 1), (tell::ERROR, 2)]);
+}
+
+#[test]
+fn a_check_finds_argument_errors_and_does_nothing() {
+    let fixture = fixture();
+    let check = |fields: Vec<u8>| {
+        let request = Request { kind: ask::WRITE, ticket: 1, store: fixture.location, fields: &Bytes::from(fields) };
+        fixture.bridge.check(request)
+    };
+    assert_eq!(check(put("", "value")).unwrap_err().argument_name(), Some("mutations[0].key"));
+    check(put("k", "value")).unwrap();
+    assert_eq!(word(&fixture.answer(ask::READ, fixture.location, text("k")), 0), tell::MISSING);
+}
+
 proptest! {
+    #[test]
+    fn no_row_makes_it_panic(batch: Vec<u8>, kind in 0_u32..12, fields: Vec<u8>) {
+        let fixture = fixture();
+        fixture.bridge.submit_all(&batch, Vec::new());
+        fixture.bridge.submit_all(&[row(kind, 1, fixture.location, &fields), batch].concat(), vec![Bytes::new()]);
+    }
+
     #[test]
     fn no_request_makes_it_panic(kind in 0_u32..12, fields: Vec<u8>, beside in proptest::collection::vec(any::<u8>(), 0..3), which: bool) {
         let fixture = fixture();

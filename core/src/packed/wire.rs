@@ -1,6 +1,6 @@
 //! The packed form of requests and answers. The other side is written in the language of each binding.
 //!
-//! Answers lie in a row of records. A record begins with four words: what it is, whose it is (a ticket), one word that depends
+//! Answers lie in a row of records, and so may requests ([`Bridge::submit_all`](super::Bridge::submit_all)). A record begins with four words: what it is, whose it is (a ticket), one word that depends
 //! on the kind, and the record's length in bytes. Words are 32 bits wide, numbers are doubles (they hold every instant and
 //! duration of the contract), both little-endian; a text or byte string is a word for its length, and its bytes.
 
@@ -11,8 +11,10 @@ use crate::contract::{Error, StoreTime};
 /// Bytes before a record's own fields.
 pub const HEADER: usize = 16;
 
-/// What the other side asks for.
+/// What the other side asks for. In a row of requests the third word of a record is the number of the store.
 pub mod ask {
+    /// A request of a row that was taken back.
+    pub const NOTHING: u32 = 0;
     /// key
     pub const READ: u32 = 1;
     /// number of conditions and of mutations (words); conditions: byte (0 missing, 1 version), key, expected version;
@@ -32,6 +34,8 @@ pub mod ask {
     pub const PING: u32 = 8;
     /// nothing
     pub const CLOSE: u32 = 9;
+    /// From here on the kinds are the binding's own.
+    pub const OWN: u32 = 0x100;
 }
 
 /// A byte that says where the bytes of a value or payload are.
@@ -89,6 +93,41 @@ pub mod tell {
 /// Marks a length word of a page's item: the value is kept under the number that follows.
 pub(super) const KEPT: u32 = 1 << 31;
 
+/// One record of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// What it is.
+    pub kind: u32,
+    /// Whose it is.
+    pub ticket: u32,
+    /// The word that depends on the kind.
+    pub extra: u32,
+    /// Its own fields.
+    pub fields: &'a [u8],
+    /// All of it.
+    pub record: &'a [u8],
+}
+
+/// The records of a row, one after the other, as far as they are complete.
+#[derive(Clone, Debug)]
+pub struct Rows<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Rows<'a> {
+    type Item = Row<'a>;
+
+    fn next(&mut self) -> Option<Row<'a>> {
+        let word = |place: usize| {
+            let bytes = self.0.get(place..place + 4)?;
+            bytes.try_into().ok().map(u32::from_le_bytes)
+        };
+        let (kind, ticket, extra, length) = (word(0)?, word(4)?, word(8)?, word(12)?);
+        let (record, rest) = self.0.split_at_checked(length as usize)?;
+        let fields = record.get(HEADER..)?;
+        self.0 = rest;
+        Some(Row { kind, ticket, extra, fields, record })
+    }
+}
+
 /// Reads fields, one after the other.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
@@ -112,11 +151,19 @@ impl<'a> Reader<'a> {
         self.take(N)?.try_into().map_err(|_| malformed())
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Error> {
+    /// The next byte.
+    ///
+    /// # Errors
+    /// `INTERNAL` if there is none.
+    pub fn byte(&mut self) -> Result<u8, Error> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(super) fn word(&mut self) -> Result<u32, Error> {
+    /// The next word.
+    ///
+    /// # Errors
+    /// `INTERNAL` if there is none.
+    pub fn word(&mut self) -> Result<u32, Error> {
         self.array().map(u32::from_le_bytes)
     }
 
@@ -138,7 +185,10 @@ impl<'a> Reader<'a> {
     }
 
     /// A byte string that shares the memory of the whole.
-    pub(super) fn part(&mut self) -> Result<Bytes, Error> {
+    ///
+    /// # Errors
+    /// `INTERNAL` if there is none.
+    pub fn part(&mut self) -> Result<Bytes, Error> {
         self.string().map(|slice| self.owner.slice_ref(slice))
     }
 }

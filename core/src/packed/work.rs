@@ -85,6 +85,25 @@ impl Stores {
     }
 }
 
+/// Looks stores up for a row of requests, most of which go to one store.
+pub(super) struct Cached<'a> {
+    stores: &'a Stores,
+    last: Option<(u32, Option<Store>)>,
+}
+
+impl<'a> Cached<'a> {
+    pub(super) fn new(stores: &'a Stores) -> Self {
+        Self { stores, last: None }
+    }
+
+    pub(super) fn get(&mut self, number: u32) -> Option<&Store> {
+        if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
+            self.last = Some((number, self.stores.get(number)));
+        }
+        self.last.as_ref().and_then(|(_, store)| store.as_ref())
+    }
+}
+
 /// One operation of the core.
 pub(super) enum Work {
     Read(Operation<ReadResult>),

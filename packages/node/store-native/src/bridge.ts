@@ -43,7 +43,7 @@ export class Bridge implements Carrier {
   readonly clients = new ClientDesk((command, pack) => {
     const start = this.#batch.begin(Ask.ClientReply, 0);
     pack(this.#batch);
-    this.#batch.end(start, command, 0);
+    this.#batch.end(start, command);
     this.#schedule();
   });
 
@@ -94,7 +94,7 @@ export class Bridge implements Carrier {
         details = pack(batch);
         if (signal != null && !isSignal(signal)) throw new Wrong('type', 'signal', 'must be an AbortSignal');
         if (signal?.aborted) {
-          batch.end(start, 0, 0);
+          batch.end(start, 0);
           throw this.#fault(start) ?? signal.reason;
         }
       } finally {
@@ -113,7 +113,7 @@ export class Bridge implements Carrier {
       operation.signal = signal;
       watch(signal, operation);
     }
-    batch.end(start, ticket, signal == null ? 0 : Ask.Cancellable);
+    batch.end(start, ticket);
     this.#waiting++;
     this.#keeper.busy = this;
     if (details !== undefined) {

@@ -17,7 +17,7 @@ import { Wrong } from './errors';
 import { Handle } from './handle';
 import type { Limits } from './native';
 import type { Opening } from './options';
-import { Ask, type Batch, lengthOf } from './wire';
+import { Ask, type Batch, lengthOf, Place } from './wire';
 
 /** A Location Store on whatever engine its options name. */
 export class NativeLocationStore implements ZLinkLocationStore {
@@ -106,12 +106,10 @@ interface Room {
   readonly most: number;
 }
 
-/** Which fields a mutation has, as bits. */
-const enum Has {
-  Value = 1,
+/** What a mutation is, as bits. */
+const enum Kind {
+  Put = 1,
   Retention = 2,
-  /** The value's length stands for it. */
-  LeftOut = 4,
 }
 
 function packMutation(batch: Batch, mutation: ZLinkStoreMutation, room: Room, keys: string[]): void {
@@ -128,11 +126,15 @@ function packMutation(batch: Batch, mutation: ZLinkStoreMutation, room: Room, ke
   const value = bytesOf(bytes, 'bytes');
   const length = lengthOf(value);
   room.left -= length;
-  // What is too large for the contract anyway is not copied: its length is enough for the core to refuse it.
-  const leftOut = length > room.most || room.left < 0;
-  batch.byte(Has.Value | (retentionMs === undefined ? 0 : Has.Retention) | (leftOut ? Has.LeftOut : 0));
+  batch.byte(retentionMs === undefined ? Kind.Put : Kind.Put | Kind.Retention);
   batch.text(name, 'key');
   if (retentionMs !== undefined) batch.number(numberOf(retentionMs, 'retentionMs'));
-  if (leftOut) batch.word(Math.min(length, 0xffff_ffff));
-  else batch.data(value);
+  // What is too large for the contract anyway is not copied: its length is enough for the core to refuse it.
+  if (length > room.most || room.left < 0) {
+    batch.byte(Place.Elsewhere);
+    batch.word(Math.min(length, 0xffff_ffff));
+  } else {
+    batch.byte(Place.Here);
+    batch.data(value);
+  }
 }

@@ -13,19 +13,10 @@ import type { Details } from './bridge';
 import { Handle } from './handle';
 import { withKind } from './location';
 import type { Opening } from './options';
-import { Ask, type Batch, lengthOf } from './wire';
+import { Ask, type Batch, lengthOf, Place } from './wire';
 
 /** Larger payloads are not copied as a whole. */
 const COPIED = 1024 * 1024;
-
-/** How a payload travels. */
-const enum Payload {
-  Here = 0,
-  /** Native code asks for one part after the other. */
-  InParts = 1,
-  /** Beside the batch. */
-  Beside = 2,
-}
 
 /** A Relocation Store on whatever engine its options name. */
 export class NativeRelocationStore implements ZLinkRelocationStore {
@@ -84,17 +75,17 @@ export class NativeRelocationStore implements ZLinkRelocationStore {
 function packPayload(batch: Batch, payload: Uint8Array, inline: boolean): Details | undefined {
   const length = lengthOf(payload);
   if (length <= COPIED) {
-    batch.byte(Payload.Here);
+    batch.byte(Place.Here);
     batch.data(payload);
     return undefined;
   }
   // Shared memory is nobody's alone, and native code does not take it: it is copied now.
   const own = types.isSharedArrayBuffer(payload.buffer) ? new Uint8Array(payload) : payload;
   if (inline) {
-    batch.byte(Payload.Beside);
+    batch.byte(Place.Beside);
     return { beside: own };
   }
-  batch.byte(Payload.InParts);
-  batch.number(length);
+  batch.byte(Place.Elsewhere);
+  batch.word(Math.min(length, 0xffff_ffff));
   return { payload: own };
 }

@@ -1,4 +1,4 @@
-// The packed form of requests and answers; bindings-node/src/wire.rs is the other side and says what a record is.
+// The packed form of requests and answers; core/src/packed/wire.rs is the other side and says what a record is.
 
 import { Wrong } from './errors';
 
@@ -17,8 +17,8 @@ export const enum Ask {
   Delete = 7,
   Ping = 8,
   Close = 9,
-  ClientReply = 10,
-  Cancellable = 0x100,
+  /** The reply of a user's Redis client to one command. */
+  ClientReply = 0x100,
 }
 
 /** What native code tells. */
@@ -38,10 +38,19 @@ export const enum Tell {
   Error = 13,
   Cancelled = 14,
   Segment = 15,
-  Command = 16,
-  CommandDropped = 17,
-  ClientDropped = 18,
-  Log = 19,
+  Log = 16,
+  /** Asks a user's Redis client to send a command. */
+  Command = 0x100,
+  CommandDropped = 0x101,
+  ClientDropped = 0x102,
+}
+
+/** Where the bytes of a value or payload are. */
+export const enum Place {
+  Here = 0,
+  Beside = 1,
+  /** A length stands for them: native code asks for a payload's parts, and refuses a value that is too large. */
+  Elsewhere = 2,
 }
 
 /** A batch buffer starts with this size, and is given up for a fresh one when it has grown over `MOST`. */
@@ -73,9 +82,8 @@ export class Batch {
     return start;
   }
 
-  end(start: number, ticket: number, flags: number): void {
+  end(start: number, ticket: number): void {
     const view = this.#view;
-    if (flags !== 0) view.setUint32(start, view.getUint32(start, true) | flags, true);
     view.setUint32(start + 4, ticket, true);
     view.setUint32(start + 12, this.length - start, true);
   }
@@ -83,10 +91,6 @@ export class Batch {
   /** Turns a record into one that asks for nothing. */
   cancel(start: number): void {
     this.#view.setUint32(start, Ask.Nothing, true);
-  }
-
-  lengthAt(start: number): number {
-    return this.#view.getUint32(start + 12, true);
   }
 
   /** Empties the batch. */
