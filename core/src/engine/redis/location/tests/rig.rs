@@ -128,10 +128,23 @@ pub(super) async fn ask_of<T: FromRedisValue, A: ToRedisArgs>(raw: &MultiplexedC
 
 /// Changes the raw entries of the snapshot list.
 pub(super) async fn edit_snapshots(raw: &MultiplexedConnection, edit: impl Fn(usize, &mut Vec<u8>)) {
-    let entries: Vec<Vec<u8>> = ask(raw, "LRANGE {p}:S 0 -1").await;
-    for (at, mut entry) in entries.into_iter().enumerate() {
-        edit(at, &mut entry);
-        ask_of::<(), &[u8]>(raw, &[b"LSET", b"{p}:S", at.to_string().as_bytes(), &entry]).await;
+    // All or nothing: a store works on the list meanwhile.
+    const EXCHANGE: &str = "
+        if redis.call('LLEN', KEYS[1]) * 2 ~= #ARGV then return 0 end
+        for i = 1, #ARGV, 2 do if redis.call('LINDEX', KEYS[1], (i - 1) / 2) ~= ARGV[i] then return 0 end end
+        for i = 2, #ARGV, 2 do redis.call('LSET', KEYS[1], (i - 2) / 2, ARGV[i]) end
+        return 1";
+    loop {
+        let entries: Vec<Vec<u8>> = ask(raw, "LRANGE {p}:S 0 -1").await;
+        let mut words: Vec<Vec<u8>> = ["EVAL", EXCHANGE, "1", "{p}:S"].map(|word| word.as_bytes().to_vec()).into();
+        for (at, entry) in entries.into_iter().enumerate() {
+            let mut edited = entry.clone();
+            edit(at, &mut edited);
+            words.extend([entry, edited]);
+        }
+        if ask_of::<bool, _>(raw, &words).await {
+            return;
+        }
     }
 }
 
