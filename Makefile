@@ -113,6 +113,12 @@ bench-node: servers build-node ## Node against node-redis, valkey-glide and othe
 	@cargo build -q -p zlink-test-servers
 	cd tests/bench/node && npm ci --no-audit --no-fund && node bench.mjs
 
+.PHONY: bench-java
+bench-java: servers build-java ## Java against Lettuce, in one run on one Redis
+	@cargo build -q -p zlink-test-servers
+	@mvn -q -B -ntp -f tests/bench/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/bench-java.classpath"
+	@java -Xms1g -Xmx1g -cp "$$(echo $(MAVEN_REPOSITORY)/systems/zlink/*/*/*.jar | tr ' ' ':'):$$(cat target/bench-java.classpath)" tests/bench/java/Bench.java $(ROWS)
+
 .PHONY: clean
 clean: ## removes what was built
 	rm -rf target $(JAVA)/target $(JAVA)/*/target $(NODE)/node_modules $(NODE)/*/dist tests/bench/node/node_modules
