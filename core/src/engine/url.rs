@@ -58,8 +58,17 @@ impl Endpoint {
             Some(("memory", "")) => Ok(Self::Memory(None)),
             Some(("memory", name)) => local(name, "name").map(|name| Self::Memory(Some(name))),
             Some(("file", path)) => {
-                let path = path.strip_prefix("//").map_or(path, |path| path.strip_prefix("localhost").unwrap_or(path));
-                local(path, "path").map(|path| Self::File(PathBuf::from(path)))
+                let path = match path.strip_prefix("//").map(|rest| rest.strip_prefix("localhost").unwrap_or(rest)) {
+                    Some(rest) if !rest.starts_with('/') => {
+                        return Err(Error::argument("url", "names a host; a folder is file:/path or file:///path"));
+                    }
+                    Some(rest) => rest,
+                    None => path,
+                };
+                match local(path, "path")? {
+                    path if path.contains('\0') => Err(Error::argument("url", "has a NUL in its path")),
+                    path => Ok(Self::File(PathBuf::from(path))),
+                }
             }
             _ => RedisConfig::parse(url).map(|config| Self::Redis(Box::new(config))),
         }

@@ -62,7 +62,7 @@ impl Memory {
         let tables = Tables { identity: ambient::random(&*ambient), ..Tables::default() };
         let state = Mutex::new(State { tables: Arc::new(tables), clock: Clock::new(StoreTime::from_unix_ms(0)) });
         // A snapshot holds the records alone (see `for_scan`).
-        let snapshots = Snapshots::new(Limits { bytes: SNAPSHOT_BYTES, keep_contents: false });
+        let snapshots = Snapshots::new(Limits { bytes: SNAPSHOT_BYTES, keep_all: false });
         Self { ambient, state, snapshots: Mutex::new(snapshots) }
     }
 }

@@ -17,8 +17,9 @@ pub(super) struct Snapshots<V> {
 pub(super) struct Limits {
     /// Most bytes.
     pub(super) bytes: u64,
-    /// Whether a snapshot keeps the table of contents too.
-    pub(super) keep_contents: bool,
+    /// Whether a snapshot keeps everything that came after it too, seen by it or not, whatever the table: fjall forgets only
+    /// what is older than the oldest snapshot.
+    pub(super) keep_all: bool,
 }
 
 /// Is told what leaves the store while it may be kept for a snapshot.
@@ -162,13 +163,13 @@ impl<V: Clone> Snapshots<V> {
 impl<V: Clone> Kept for Snapshots<V> {
     fn replaced(&mut self, sequence: u64, bytes: usize) {
         // What came after the newest snapshot is seen by none.
-        if self.entries.back().is_some_and(|newest| sequence <= newest.sequence) {
+        if self.limits.keep_all || self.entries.back().is_some_and(|newest| sequence <= newest.sequence) {
             self.keep_bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
         }
     }
 
     fn removed_content(&mut self, bytes: u64) {
-        if self.limits.keep_contents {
+        if self.limits.keep_all {
             self.keep_bytes(bytes);
         }
     }

@@ -58,7 +58,7 @@ pub(super) fn open(path: &Path, ambient: Arc<dyn Ambient>) -> Result<Arc<Core<Fi
         core.storage.stores.fetch_add(1, Ordering::SeqCst);
         return Ok(core);
     }
-    let snapshots = Snapshots::new(Limits { bytes: snapshot_bound(0), keep_contents: true });
+    let snapshots = Snapshots::new(Limits { bytes: snapshot_bound(0), keep_all: true });
     let shared = Arc::new(Shared::new(place.folder.clone(), Front::new(ambient), snapshots));
     let storage = FileStorage {
         shared: Arc::clone(&shared),
