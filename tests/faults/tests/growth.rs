@@ -79,7 +79,7 @@ async fn a_folder_grows_no_further_than_was_said() {
         }
     }
     let live = (KEYS * (VALUE + 100)) as u64;
-    eprintln!("{} MiB written for {} MiB live: {} MiB at most", OVERWRITES * KEYS * VALUE >> 20, live / MIB, most / MIB);
+    eprintln!("{} MiB written for {} MiB live: {} MiB at most", (OVERWRITES * KEYS * VALUE) >> 20, live / MIB, most / MIB);
     assert!(most <= bound(live), "{} MiB", most / MIB);
     // The scan was bounded too: by bytes it is still alive, so its snapshot shows the first round.
     if let Some(abandoned) = abandoned {
@@ -93,7 +93,7 @@ async fn a_folder_grows_no_further_than_was_said() {
         relocation.delete(reference).await.expect("a delete");
         most = most.max(taken(&store));
     }
-    eprintln!("{} MiB of blobs put and deleted: {} MiB at most", BLOBS * BLOB >> 20, most / MIB);
+    eprintln!("{} MiB of blobs put and deleted: {} MiB at most", (BLOBS * BLOB) >> 20, most / MIB);
     assert!(most <= bound(live + BLOB as u64), "{} MiB", most / MIB);
     let emptied = async {
         while std::fs::read_dir(store.join("blobs")).expect("a folder").count() > 0 {
