@@ -20,6 +20,8 @@ export class Handle {
   /** Whether operations are done at once, without any I/O. */
   readonly inline: boolean;
   #disposed: Promise<void> | undefined;
+  /** The number of the user's Redis client. */
+  #client: number | undefined;
 
   /** `settings` throws `Wrong` for wrong options. */
   constructor(owner: object, settings: () => { settings: StoreSettings; client?: RedisClient }) {
@@ -45,8 +47,13 @@ export class Handle {
   }
 
   dispose(): Promise<void> {
-    this.#disposed ??= this.ask<void>(Ask.Close, undefined, () => undefined);
+    this.#disposed ??= this.#close();
     return this.#disposed;
+  }
+
+  async #close(): Promise<void> {
+    await this.ask<void>(Ask.Close, undefined, () => undefined);
+    if (this.#client !== undefined) this.#bridge.clients.remove(this.#client);
   }
 
   stats() {
@@ -57,6 +64,7 @@ export class Handle {
     if (client === undefined) return this.#bridge.open(settings);
     const number = this.#bridge.clients.add(client);
     try {
+      this.#client = number;
       return this.#bridge.open({ ...settings, client: number });
     } catch (error) {
       this.#bridge.clients.remove(number);

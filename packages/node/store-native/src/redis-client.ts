@@ -44,6 +44,8 @@ const listening = () => {};
 export class RedisClient {
   readonly #client: NodeRedisClient;
   #connecting: Promise<unknown> | undefined;
+  /** Whether it has been open: if it is not any more, its owner has closed it, and it stays closed. */
+  #opened = false;
   #listens = false;
 
   constructor(client: NodeRedisClient) {
@@ -59,7 +61,9 @@ export class RedisClient {
       };
     }
     try {
-      if (!client.isOpen) await this.#connect();
+      if (this.#connecting !== undefined || (!client.isOpen && !this.#opened)) await this.#connect();
+      if (!client.isOpen) return { failure: 'notSent', message: 'the Redis client has been closed by its owner' };
+      this.#opened = true;
     } catch (error) {
       return isReply(error) ? { reply: error } : { failure: 'notSent', message: messageOf(error) };
     }

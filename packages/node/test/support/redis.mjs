@@ -7,10 +7,19 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** Starts `redis-server` with further settings; waits until it accepts connections. */
-export async function startRedis(...settings) {
+export function startRedis(...settings) {
+  return start(freePort, settings);
+}
+
+/** The same on a port that is known to be free. */
+export function startRedisAt(port, ...settings) {
+  return start(() => port, settings);
+}
+
+async function start(choosePort, settings) {
   const folder = mkdtempSync(join(tmpdir(), 'zlink-redis-'));
   for (let attempt = 0; attempt < 10; attempt++) {
-    const port = await freePort();
+    const port = await choosePort();
     const all = ['--port', port, '--bind', '127.0.0.1', '--save', '', '--dir', folder, ...settings].map(String);
     const child = spawn('redis-server', all, { stdio: 'ignore' });
     const ended = new Promise((resolve, reject) => {
