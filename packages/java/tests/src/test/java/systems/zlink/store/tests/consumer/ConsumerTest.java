@@ -107,7 +107,9 @@ class ConsumerTest {
         List<Path> jars = build();
         jars.add(folder.resolve("target/classes"));
         String modules = jars.stream().map(Path::toString).collect(Collectors.joining(":"));
-        assertTrue(new Child().options("-p", modules, "-m").classPath(List.of()).run("app/app.FirstSteps").orFail().startsWith("node-1 until "));
+        Child child = new Child().access("zlink.store.nativelib").options("-p", modules, "-m").classPath(List.of());
+        String said = child.run("app/app.FirstSteps").orFail();
+        assertTrue(said.startsWith("node-1 until "), said);
     }
 
     /** What a provider of somebody else's needs. */

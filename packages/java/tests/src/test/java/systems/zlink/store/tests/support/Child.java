@@ -16,6 +16,7 @@ public final class Child {
 
     private final List<String> options = new ArrayList<>();
     private String classPath = System.getProperty("java.class.path");
+    private String access = "ALL-UNNAMED";
     private Path folder;
     private final List<String> around = new ArrayList<>();
 
@@ -44,6 +45,12 @@ public final class Child {
         return this;
     }
 
+    /** The module that may load the native library, where there are modules. */
+    public Child access(String module) {
+        access = module;
+        return this;
+    }
+
     public Child in(Path place) {
         folder = place;
         return this;
@@ -64,7 +71,7 @@ public final class Child {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.add("-Xcheck:jni");
         if (Runtime.version().feature() >= 22) {
-            command.add("--enable-native-access=ALL-UNNAMED");
+            command.add("--enable-native-access=" + access);
         }
         command.addAll(options);
         if (classPath != null) {
