@@ -8,7 +8,6 @@ import { createClient } from 'redis';
 import { GlideClient } from '@valkey/valkey-glide';
 import { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } from '@zlink-systems/framework-locations-redis';
 import { Table, median, quantile, row } from './harness.mjs';
-import { embedded } from './embedded.mjs';
 
 const parts = new Set(process.argv.slice(2));
 const wanted = (part) => parts.size === 0 || parts.has(part);
@@ -181,7 +180,7 @@ if (wanted('scan')) {
   await scanned.dispose();
 }
 
-if (wanted('embedded')) await embedded(table);
+if (wanted('embedded')) await (await import('./embedded.mjs')).embedded(table);
 
 table.print();
 await locations.dispose();

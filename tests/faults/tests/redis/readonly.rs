@@ -44,7 +44,9 @@ async fn a_demotion_that_is_longer_than_the_timeout_ends_in_errors() {
     }
     let counts = load.finish("READONLY for 2 s, timeout of 0.3 s").await;
     assert!(counts.errors["UNAVAILABLE"] > 20, "{counts:?}");
-    assert_eq!(counts.unknown, 0, "READONLY says that nothing was done");
+    // READONLY says that nothing was done; only a request that was on its way when its time was up cannot know.
+    let timeouts = counts.errors.get("TIMEOUT").copied().unwrap_or_default();
+    assert!(counts.unknown <= timeouts, "{counts:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
