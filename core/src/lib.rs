@@ -1,8 +1,9 @@
 //! Small, exact, shared memory for server frameworks and serverless runtimes.
 //!
 //! A [`LocationStore`] keeps small records under opaque keys: conditional atomic batches, snapshot scans and the
-//! provider's own clock. A [`RelocationStore`] keeps immutable blobs under references that the caller issues. Both run on
-//! an embedded engine (in memory, or in a folder on disk) and on Redis; the engine is chosen by URL.
+//! provider's own clock. A [`RelocationStore`] keeps immutable blobs under references that the caller issues. A [`Project`]
+//! has state (JSON with compare-and-set) and locks (leases with fencing tokens). All run on an embedded engine (in memory, or
+//! in a folder on disk) and on Redis; the engine is chosen by URL.
 //!
 //! ```
 //! use zlink_store::{Key, LocationStore, Mutation, ReadResult, WriteRequest};
@@ -27,6 +28,7 @@ mod contract;
 mod engine;
 mod location;
 pub mod packed;
+mod project;
 mod relocation;
 
 pub use background::spawn;
@@ -34,4 +36,5 @@ pub use call::{Cancellation, Operation, StoreStats};
 pub use contract::*;
 pub use engine::{Address, Endpoint, Pem, RedisConfig, Secret, Server, StoreOptions, Tls, host};
 pub use location::LocationStore;
+pub use project::{DistributedLocks, LockLease, Project, ProjectOptions, ProjectState, StateNamespace, WithLockError};
 pub use relocation::RelocationStore;

@@ -45,8 +45,30 @@ impl Gate {
         self.counters.snapshot(engine)
     }
 
+    /// How long an operation may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Makes an operation of what `start` starts. `bytes` is what it holds in flight, out of `budget`.
     pub(crate) fn pass<T, F>(self: &Arc<Self>, kind: Kind, budget: &'static Budget, bytes: usize, start: F) -> Operation<T>
+    where
+        F: FnOnce(Call) -> BoxFuture<'static, Result<T, Error>> + Send + 'static,
+        T: Send + 'static,
+    {
+        self.pass_after(Duration::ZERO, kind, budget, bytes, start)
+    }
+
+    /// As [`pass`](Self::pass), for an operation that may wait so long for something, and is then still to be answered within
+    /// the operation timeout.
+    pub(crate) fn pass_after<T, F>(
+        self: &Arc<Self>,
+        wait: Duration,
+        kind: Kind,
+        budget: &'static Budget,
+        bytes: usize,
+        start: F,
+    ) -> Operation<T>
     where
         F: FnOnce(Call) -> BoxFuture<'static, Result<T, Error>> + Send + 'static,
         T: Send + 'static,
@@ -56,10 +78,10 @@ impl Gate {
             let under_way = UnderWay::enter(&gate)?;
             let began = ambient::monotonic();
             gate.counters.begun(kind);
-            let deadline = began + gate.timeout;
+            let deadline = began + wait + gate.timeout;
             let call = match kind {
-                Kind::Read | Kind::Scan | Kind::Ping => Call::reading(deadline),
-                Kind::Write | Kind::Put | Kind::Renew | Kind::Delete => Call::writing(deadline),
+                Kind::Read | Kind::Scan | Kind::Ping | Kind::Attach => Call::reading(deadline),
+                Kind::Write | Kind::Put | Kind::Renew | Kind::Delete | Kind::Acquire | Kind::Release => Call::writing(deadline),
             };
             let told = call.clone();
             let work = async {

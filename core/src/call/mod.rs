@@ -47,6 +47,11 @@ impl Call {
         Self { deadline, sent: Sent::One(Arc::new(AtomicBool::new(false))) }
     }
 
+    /// A part of the same call, which may take until `deadline` at most.
+    pub(crate) fn until(&self, deadline: Instant) -> Self {
+        Self { deadline: self.deadline.min(deadline), sent: self.sent.clone() }
+    }
+
     /// What goes out for several callers at once: marking it marks each of `calls`; it ends with the last of them.
     pub(crate) fn joint(calls: Vec<Self>, deadline: Instant) -> Self {
         let deadline = calls.iter().map(|call| call.deadline).max().unwrap_or(deadline);

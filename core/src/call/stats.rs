@@ -15,9 +15,12 @@ pub(crate) enum Kind {
     Renew,
     Delete,
     Ping,
+    Acquire,
+    Attach,
+    Release,
 }
 
-const KINDS: [&str; 7] = ["read", "write", "scan", "put", "renew", "delete", "ping"];
+const KINDS: [&str; 10] = ["read", "write", "scan", "put", "renew", "delete", "ping", "acquire", "attach", "release"];
 const BUCKETS: usize = 32;
 
 /// What a store has counted since it was made.

@@ -34,3 +34,25 @@ pub const SNAPSHOT_BYTES: usize = 64 * 1_048_576;
 pub const DEFAULT_OPERATION_TIMEOUT_MS: u64 = 5_000;
 /// Largest operation timeout in milliseconds: what a 32-bit timer holds.
 pub const MAX_OPERATION_TIMEOUT_MS: u64 = (1 << 31) - 1;
+/// Largest workspace, project or namespace, in characters (they are ASCII).
+pub const MAX_NAMESPACE: usize = 128;
+/// Largest key of project state or of a lock, in characters (they are ASCII).
+pub const MAX_NAME: usize = 255;
+/// Largest JSON text of a state entry.
+pub const MAX_JSON: usize = 32_768;
+/// Largest time to live of a state entry in seconds: 365 days.
+pub const MAX_TTL_SECONDS: u64 = 31_536_000;
+/// Largest whole number of options, versions and fencing tokens: 2^53 − 1, the largest safe integer of JavaScript.
+pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+/// Most live state entries of one project.
+pub const MAX_ENTRIES: u64 = 100_000;
+/// Longest wait for a lock in milliseconds.
+pub const MAX_LOCK_WAIT_MS: u64 = 10_000;
+/// Shortest lease in milliseconds.
+pub const MIN_LEASE_MS: u64 = 5_000;
+/// Longest lease in milliseconds.
+pub const MAX_LEASE_MS: u64 = 60_000;
+/// A lease's length in milliseconds, if nothing is said.
+pub const DEFAULT_LEASE_MS: u64 = 30_000;
+/// Most leases that one invocation holds at a time, pending acquires counted.
+pub const MAX_LEASES: usize = 16;

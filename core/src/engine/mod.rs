@@ -11,12 +11,15 @@ pub use self::redis::config::{Address, Pem, RedisConfig, Secret, Server, Tls};
 pub use self::redis::host;
 pub use self::url::{Endpoint, StoreOptions};
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 
 use crate::call::{Call, EngineCounters};
 use crate::contract::{
-    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Error, Key, Payload, ReadResult, Retention, ScanRequest,
-    ScanResult, StoreTime, WriteRequest, WriteResult,
+    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Error, Grant, JsonText, Key, LeaseId, LockName, Name,
+    Namespace, Payload, ReadResult, ReleaseResult, RenewResult, Retention, ScanRequest, ScanResult, StateDeleteResult,
+    StateEntry, StateSetResult, StateWriteOptions, StoreTime, WriteRequest, WriteResult,
 };
 
 /// What an engine gives back: a future that may be polled from any executor, and may be dropped at any time. Whatever needs a
@@ -55,4 +58,39 @@ pub(crate) trait RelocationEngine: Engine {
     fn read(&self, reference: BlobReference, call: Call) -> Pending<BlobReadResult>;
     fn renew(&self, reference: BlobReference, retention: Retention, call: Call) -> Pending<BlobRenewResult>;
     fn delete(&self, reference: BlobReference, call: Call) -> Pending<()>;
+}
+
+/// The engine of one project's state and locks. Input is within the contract's limits.
+pub(crate) trait ProjectEngine: Engine {
+    fn state_get(&self, namespace: Namespace, key: Name, call: Call) -> Pending<Option<StateEntry>>;
+    fn state_set(&self, set: StateSet, call: Call) -> Pending<StateSetResult>;
+    fn state_delete(&self, namespace: Namespace, key: Name, expected: Option<u64>, call: Call) -> Pending<StateDeleteResult>;
+
+    /// Ends with the lease, or with `None` once it could not be had within `acquire.wait`. Dropped before its end, or failed
+    /// with an unknown outcome, it leaves no lease and no place in a queue behind: the engine takes back what it may have got.
+    fn lock_acquire(&self, acquire: Acquire, call: Call) -> Pending<Option<Grant>>;
+    /// The live lease of this id.
+    fn lock_attach(&self, id: LeaseId, call: Call) -> Pending<Option<Grant>>;
+    fn lock_renew(&self, id: LeaseId, lease_ms: u64, call: Call) -> Pending<RenewResult>;
+    fn lock_release(&self, id: LeaseId, call: Call) -> Pending<ReleaseResult>;
+}
+
+/// A write of one state entry.
+#[derive(Clone, Debug)]
+pub(crate) struct StateSet {
+    pub(crate) namespace: Namespace,
+    pub(crate) key: Name,
+    pub(crate) value: JsonText,
+    pub(crate) options: StateWriteOptions,
+}
+
+/// A request for a lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Acquire {
+    pub(crate) lock: LockName,
+    pub(crate) lease_ms: u64,
+    /// How long to wait for the lock; zero: it is taken only if it is free and nobody waits.
+    pub(crate) wait: Duration,
+    /// How long each step of the way may take.
+    pub(crate) timeout: Duration,
 }

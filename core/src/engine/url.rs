@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::redis::config::RedisConfig;
 use super::redis::host::HostClient;
-use super::{LocationEngine, RelocationEngine, embedded, redis};
-use crate::contract::{Error, KeyPrefix, limits};
+use super::{LocationEngine, ProjectEngine, RelocationEngine, embedded, redis};
+use crate::contract::{Error, KeyPrefix, ProjectId, limits};
 
 /// Where a store keeps its data.
 #[derive(Clone, Debug)]
@@ -89,6 +89,15 @@ impl Endpoint {
             Self::File(path) => embedded::file_relocation(path, &options.key_prefix),
             Self::Redis(config) => redis::relocation(redis::Source::Native(config), options),
             Self::Host(client) => redis::relocation(redis::Source::Host(client), options),
+        }
+    }
+
+    pub(crate) fn open_project(&self, id: &ProjectId) -> Result<Arc<dyn ProjectEngine>, Error> {
+        match self {
+            Self::Memory(name) => Ok(embedded::memory_project(name.as_deref(), id)),
+            Self::File(path) => embedded::file_project(path, id),
+            Self::Redis(config) => redis::project(redis::Source::Native(config), id),
+            Self::Host(client) => redis::project(redis::Source::Host(client), id),
         }
     }
 }

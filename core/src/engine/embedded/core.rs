@@ -11,6 +11,7 @@ use futures_util::future::{BoxFuture, ready};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::expiry;
+use super::project::Waiting;
 use super::record::Due;
 use super::snapshots::Snapshots;
 use super::storage::{Storage, Table, View};
@@ -27,12 +28,14 @@ const UPKEEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Core<S: Storage> {
     pub(super) storage: S,
+    /// Who waits for a lock of any project here.
+    pub(super) waiting: Arc<Waiting>,
     kept_up: AtomicBool,
 }
 
 impl<S: Storage> Core<S> {
     pub(super) fn new(storage: S) -> Arc<Self> {
-        Arc::new(Self { storage, kept_up: AtomicBool::new(false) })
+        Arc::new(Self { storage, waiting: Arc::default(), kept_up: AtomicBool::new(false) })
     }
 
     pub(super) fn snapshots(&self) -> MutexGuard<'_, Snapshots<S::View>> {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::record::{Due, Manifest, Record};
 use super::snapshots::Kept;
 use super::storage::{Draft, Table, View};
-use super::{location, relocation};
+use super::{location, project, relocation};
 use crate::contract::{Error, StoreTime};
 
 /// The first `limit` entries that are due.
@@ -41,7 +41,9 @@ pub(super) fn reap(draft: &mut dyn Draft, due: &[Due], now: StoreTime, kept: &mu
                     relocation::remove(draft, &due.key, &manifest, kept);
                 }
             }
-            Table::Contents | Table::Due => {}
+            Table::Entries => project::reap_entry(draft, due)?,
+            Table::Locks => project::reap_lease(draft, due)?,
+            Table::Contents | Table::Due | Table::Leases | Table::Projects => {}
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ mod expiry;
 mod file;
 mod location;
 mod memory;
+mod project;
 mod record;
 mod relocation;
 mod snapshots;
@@ -16,11 +17,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::location::Location;
+use self::project::Project;
 use self::record::Scope;
 use self::relocation::Relocation;
-use super::{LocationEngine, RelocationEngine};
+use super::{LocationEngine, ProjectEngine, RelocationEngine};
 use crate::ambient;
-use crate::contract::{Error, KeyPrefix};
+use crate::contract::{Error, KeyPrefix, ProjectId};
 
 /// A Location Store in memory: private (`None`) or shared by name in the process.
 pub(crate) fn memory_location(name: Option<&str>, prefix: &KeyPrefix) -> Arc<dyn LocationEngine> {
@@ -42,4 +44,14 @@ pub(crate) fn file_location(path: &Path, prefix: &KeyPrefix) -> Result<Arc<dyn L
 pub(crate) fn file_relocation(path: &Path, prefix: &KeyPrefix) -> Result<Arc<dyn RelocationEngine>, Error> {
     let core = file::open(path, ambient::system())?;
     Ok(Arc::new(Relocation::new(core, Scope::new(prefix.as_str()))))
+}
+
+/// A project's state and locks in memory.
+pub(crate) fn memory_project(name: Option<&str>, id: &ProjectId) -> Arc<dyn ProjectEngine> {
+    Arc::new(Project::new(memory::open(name), id))
+}
+
+/// A project's state and locks in a folder.
+pub(crate) fn file_project(path: &Path, id: &ProjectId) -> Result<Arc<dyn ProjectEngine>, Error> {
+    Ok(Arc::new(Project::new(file::open(path, ambient::system())?, id)))
 }

@@ -26,10 +26,19 @@ pub(super) enum Table {
     Contents,
     /// Expiry, table and key → what has to be there still for the expiry to hold.
     Due,
+    /// Project, namespace and key → a state entry.
+    Entries,
+    /// Project, namespace and key → the [`Lease`](super::project) of a lock.
+    Locks,
+    /// Project and lease id → the key of its lock.
+    Leases,
+    /// Project → what is kept of it as a whole.
+    Projects,
 }
 
 impl Table {
-    pub(super) const ALL: [Self; 4] = [Self::Records, Self::Manifests, Self::Contents, Self::Due];
+    pub(super) const ALL: [Self; 8] =
+        [Self::Records, Self::Manifests, Self::Contents, Self::Due, Self::Entries, Self::Locks, Self::Leases, Self::Projects];
 }
 
 /// Called with each entry of a walk.
