@@ -20,11 +20,7 @@ impl JsonText {
         let text = std::str::from_utf8(text.as_ref()).map_err(|_| Error::argument("value", "must be valid UTF-8"))?;
         let mut scanner = Scanner { text: text.as_bytes(), at: 0, out: Vec::with_capacity(text.len().min(limits::MAX_JSON)) };
         scanner.document()?;
-        let length = scanner.out.len();
-        if length > limits::MAX_JSON {
-            let said = format!("must be at most {} bytes of JSON text, got {length}", limits::MAX_JSON);
-            return Err(Error::argument("value", said));
-        }
+        scanner.fits()?;
         Ok(Self(scanner.out.into()))
     }
 
@@ -80,6 +76,7 @@ impl Scanner<'_> {
         let mut open = Vec::new();
         let mut next = Next::Value;
         loop {
+            self.fits()?;
             self.space();
             let Some(byte) = self.peek() else {
                 let whole = next == Next::After && open.is_empty();
@@ -175,6 +172,7 @@ impl Scanner<'_> {
     fn string(&mut self) -> Result<(), Error> {
         self.copy();
         loop {
+            self.fits()?;
             match self.peek() {
                 None => return Err(self.wrong("ends within a string")),
                 Some(b'"') => {
@@ -244,6 +242,14 @@ impl Scanner<'_> {
         let Some(unit) = unit else { return Err(self.wrong("has an escape without four hexadecimal digits")) };
         self.at += 4;
         Ok(unit)
+    }
+
+    /// Asked often enough that nothing much larger is ever kept.
+    fn fits(&self) -> Result<(), Error> {
+        if self.out.len() <= limits::MAX_JSON {
+            return Ok(());
+        }
+        Err(Error::argument("value", format!("must be at most {} bytes of JSON text, got more", limits::MAX_JSON)))
     }
 
     fn space(&mut self) {
