@@ -3,11 +3,12 @@
 use bytes::Bytes;
 
 use super::mailbox::Mailbox;
-use super::wire::{KEPT, Record, tell, word};
+use super::wire::{KEPT, Record, number, tell, word};
 use crate::contract::{
-    BlobPutResult, BlobReadResult, BlobRenewResult, Error, Outcome, ReadResult, ScanPage, ScanResult, StoreTime, StoredValue,
-    WriteResult,
+    BlobPutResult, BlobReadResult, BlobRenewResult, Error, Outcome, ReadResult, ReleaseResult, RenewResult, ScanPage, ScanResult,
+    StateDeleteResult, StateEntry, StateSetResult, StoreTime, StoredValue, WriteResult,
 };
+use crate::project::LockLease;
 
 /// The end of an operation.
 pub(super) enum Answer {
@@ -17,6 +18,13 @@ pub(super) enum Answer {
     Put(Result<BlobPutResult, Error>),
     BlobRead(Result<BlobReadResult, Error>),
     Renew(Result<BlobRenewResult, Error>),
+    StateGet(Result<Option<StateEntry>, Error>),
+    StateSet(Result<StateSetResult, Error>),
+    StateDelete(Result<StateDeleteResult, Error>),
+    /// With its number among the stores.
+    Lease(Result<Option<(u32, LockLease)>, Error>),
+    LockRenew(Result<RenewResult, Error>),
+    LockRelease(Result<ReleaseResult, Error>),
     Done(Result<(), Error>),
     Time(Result<StoreTime, Error>),
     Cancelled,
@@ -65,6 +73,32 @@ impl Answer {
                     simple(out, tell::RENEWED, ticket, Some(store_now), Some(expires_at));
                 }
             }),
+            Self::StateGet(result) => result.map(|entry| match entry {
+                Some(found) => entry_of(out, ticket, &found),
+                None => bare(out, tell::ABSENT, ticket),
+            }),
+            Self::StateSet(result) => result.map(|result| match result {
+                StateSetResult::Stored(stored) => entry_of(out, ticket, &stored),
+                StateSetResult::Conflict => bare(out, tell::VERSION_CONFLICT, ticket),
+                StateSetResult::LimitReached => bare(out, tell::LIMIT_REACHED, ticket),
+            }),
+            Self::StateDelete(result) => result.map(|result| match result {
+                StateDeleteResult::Deleted => bare(out, tell::DONE, ticket),
+                StateDeleteResult::Missing => bare(out, tell::ABSENT, ticket),
+                StateDeleteResult::Conflict => bare(out, tell::VERSION_CONFLICT, ticket),
+            }),
+            Self::Lease(result) => result.map(|lease| match lease {
+                Some((number, lease)) => lease_of(out, ticket, number, &lease),
+                None => bare(out, tell::ABSENT, ticket),
+            }),
+            Self::LockRenew(result) => result.map(|result| match result {
+                RenewResult::Renewed { expires_at } => simple(out, tell::RENEWED, ticket, None, Some(expires_at)),
+                RenewResult::Lost => bare(out, tell::LOST, ticket),
+            }),
+            Self::LockRelease(result) => result.map(|result| match result {
+                ReleaseResult::Released => bare(out, tell::DONE, ticket),
+                ReleaseResult::Lost => bare(out, tell::LOST, ticket),
+            }),
             Self::Done(result) => result.map(|()| simple(out, tell::DONE, ticket, None, None)),
             Self::Time(result) => result.map(|now| simple(out, tell::TIME, ticket, Some(now), None)),
             Self::Cancelled => {
@@ -83,6 +117,25 @@ fn simple(out: &mut Vec<u8>, kind: u32, ticket: u32, store_now: Option<StoreTime
     for time in [store_now, expires_at].into_iter().flatten() {
         record.time(time);
     }
+    record.end();
+}
+
+fn bare(out: &mut Vec<u8>, kind: u32, ticket: u32) {
+    simple(out, kind, ticket, None, None);
+}
+
+fn entry_of(out: &mut Vec<u8>, ticket: u32, entry: &StateEntry) {
+    let mut record = Record::begin(out, tell::ENTRY, ticket, 0);
+    record.number(number(entry.version)).time(entry.created_at).time(entry.updated_at);
+    expiry(&mut record, entry.expires_at);
+    record.string(entry.value.as_bytes());
+    record.end();
+}
+
+fn lease_of(out: &mut Vec<u8>, ticket: u32, own: u32, lease: &LockLease) {
+    let mut record = Record::begin(out, tell::LEASE, ticket, own);
+    record.number(number(lease.fencing_token())).time(lease.expires_at());
+    record.string(lease.id().as_bytes()).string(lease.namespace().as_bytes()).string(lease.key().as_bytes());
     record.end();
 }
 

@@ -61,6 +61,20 @@ impl Bridge {
         self.stores.add(store)
     }
 
+    /// The locks of a project for one invocation, which ends in so many ms if that is said.
+    ///
+    /// # Errors
+    /// `CLOSED` if the project is gone.
+    pub fn locks(&self, project: u32, within_ms: Option<u64>) -> Result<u32, Error> {
+        match self.stores.get(project) {
+            Some(Store::Project(project)) => {
+                let locks = within_ms.map_or_else(|| project.locks(), |ms| project.locks_within(ms));
+                Ok(self.stores.add(Store::Locks(locks)))
+            }
+            _ => Err(Error::closed()),
+        }
+    }
+
     /// Forgets a store that nobody can use any more.
     pub fn forget(&self, number: u32) {
         self.stores.remove(number);
@@ -121,7 +135,7 @@ impl Bridge {
         let store = self.stores.get(request.store);
         let beside = vec![Bytes::new()];
         let mut unpacking = Unpacking { copy: true, beside: beside.into_iter(), mailbox: &self.mailbox };
-        match unpacking.unpack(request).and_then(|asked| asked.of(store.as_ref())) {
+        match unpacking.unpack(request).and_then(|asked| asked.of(store.as_ref(), &self.stores)) {
             Err(error) if error.code() == Code::InvalidArgument => Err(error),
             _ => Ok(()),
         }
@@ -132,7 +146,7 @@ impl Bridge {
         let ticket = request.ticket;
         let inline = store.is_none_or(Store::answers_inline);
         let mut unpacking = Unpacking { copy: inline, beside: beside.into_iter(), mailbox: &self.mailbox };
-        let answer = match unpacking.unpack(request).and_then(|asked| asked.of(store)) {
+        let answer = match unpacking.unpack(request).and_then(|asked| asked.of(store, &self.stores)) {
             Ok(work) => {
                 let mut running = Running::new(ticket, work);
                 let polled = if inline { running.poll_now() } else { Poll::Pending };

@@ -99,15 +99,15 @@ impl Driver {
     }
 
     fn unpack(&mut self, batch: &Bytes, mut beside: Vec<Bytes>) {
-        let (stores, mailbox) = (Arc::clone(&self.stores), Arc::clone(&self.mailbox));
-        let mut stores = Cached::new(&stores);
+        let (all, mailbox) = (Arc::clone(&self.stores), Arc::clone(&self.mailbox));
+        let mut stores = Cached::new(&all);
         let mut rows = Rows(batch);
         while let Some(row) = rows.next() {
             let fields = batch.slice_ref(row.fields);
             let request = Request { kind: row.kind, ticket: row.ticket, store: row.extra, fields: &fields };
             let beside = if rows.0.is_empty() { std::mem::take(&mut beside) } else { Vec::new() };
             let mut unpacking = Unpacking { copy: false, beside: beside.into_iter(), mailbox: &mailbox };
-            match unpacking.unpack(request).and_then(|asked| asked.of(stores.get(row.extra))) {
+            match unpacking.unpack(request).and_then(|asked| asked.of(stores.get(row.extra), &all)) {
                 Ok(work) => self.drive(Running::new(row.ticket, work)),
                 Err(error) => {
                     let failed = Finished { ticket: row.ticket, answer: Answer::Done(Err(error)) };

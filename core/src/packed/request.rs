@@ -7,10 +7,12 @@ use bytes::Bytes;
 use super::mailbox::Mailbox;
 use super::source::Segments;
 use super::wire::{Reader, ask, malformed, place};
-use super::work::{Store, Work};
+use super::work::{Store, Stores, Work};
 use crate::contract::{
-    BlobReference, Condition, Cursor, Error, Key, Mutation, Payload, Retention, ScanRequest, Version, WriteRequest, limits,
+    BlobReference, Condition, Cursor, Error, JsonText, Key, LockOptions, Mutation, Name, Namespace, Payload, Retention,
+    ScanRequest, StateWriteOptions, Version, WriteRequest, check_lease_ms, limits,
 };
+use crate::engine::StateSet;
 
 /// One request.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,13 @@ pub(super) enum Asked {
     BlobRead(BlobReference),
     Renew(BlobReference, Retention),
     Delete(BlobReference),
+    StateGet(Namespace, Name),
+    StateSet(Namespace, Name, JsonText, StateWriteOptions),
+    StateDelete(Namespace, Name, Option<u64>),
+    Acquire(Name, LockOptions),
+    Attach(String),
+    LockRenew(Option<u64>),
+    LockRelease,
     Ping,
     Close,
 }
@@ -41,12 +50,15 @@ pub(super) enum Asked {
 impl Asked {
     /// Makes the operation; nothing of it has happened when this returns. Without a store (it is closed, and gone) argument
     /// errors are found all the same.
-    pub(super) fn of(self, store: Option<&Store>) -> Result<Work, Error> {
+    pub(super) fn of(self, store: Option<&Store>, stores: &Arc<Stores>) -> Result<Work, Error> {
         let Some(store) = store else {
             match &self {
                 Self::Write(request) => request.validate().map(drop)?,
                 Self::Scan(request) => request.validate()?,
                 Self::Put(_, payload, _) => payload.validate()?,
+                Self::StateSet(_, _, _, options) => options.validate()?,
+                Self::Acquire(_, options) => options.validate()?,
+                Self::LockRenew(Some(lease_ms)) => check_lease_ms(*lease_ms)?,
                 // Closing again does nothing more.
                 Self::Close => return Ok(Work::Close(Box::pin(std::future::ready(())))),
                 _ => {}
@@ -65,6 +77,19 @@ impl Asked {
                 Work::Renew(store.renew(reference, retention).checked()?)
             }
             (Self::Delete(reference), Store::Relocation(store)) => Work::Done(store.delete(reference).checked()?),
+            (Self::StateGet(namespace, key), Store::Project(project)) => Work::StateGet(project.state_get(namespace, key)),
+            (Self::StateSet(namespace, key, value, options), Store::Project(project)) => {
+                Work::StateSet(project.state_set(StateSet { namespace, key, value, options }).checked()?)
+            }
+            (Self::StateDelete(namespace, key, expected), Store::Project(project)) => {
+                Work::StateDelete(project.state_delete(namespace, key, expected).checked()?)
+            }
+            (Self::Acquire(key, options), Store::Locks(locks)) => {
+                Work::Lease(locks.acquire_name(key, options).checked()?, Arc::clone(stores))
+            }
+            (Self::Attach(id), Store::Locks(locks)) => Work::Lease(locks.attach(&id), Arc::clone(stores)),
+            (Self::LockRenew(lease_ms), Store::Lease(lease)) => Work::LockRenew(lease.renew(lease_ms).checked()?),
+            (Self::LockRelease, Store::Lease(lease)) => Work::LockRelease(lease.release()),
             (Self::Ping, store) => Work::Time(store.ping()),
             (Self::Close, store) => Work::Close(store.close()),
             _ => return Err(malformed()),
@@ -100,6 +125,22 @@ impl Unpacking<'_> {
             ask::BLOB_READ => Asked::BlobRead(BlobReference::from_utf8(fields.string()?)?),
             ask::RENEW => Asked::Renew(BlobReference::from_utf8(fields.string()?)?, self.retention(&mut fields)?),
             ask::DELETE => Asked::Delete(BlobReference::from_utf8(fields.string()?)?),
+            ask::STATE_GET => Asked::StateGet(namespace(&mut fields)?, name(&mut fields)?),
+            ask::STATE_SET => {
+                let (namespace, key) = (namespace(&mut fields)?, name(&mut fields)?);
+                let expected_version = optional(&mut fields, "expectedVersion", "in 0..=9007199254740991")?;
+                let ttl_seconds = optional(&mut fields, "ttlSeconds", "of seconds in 1..=31536000")?;
+                let value = JsonText::new(fields.string()?)?;
+                Asked::StateSet(namespace, key, value, StateWriteOptions { expected_version, ttl_seconds })
+            }
+            ask::STATE_DELETE => {
+                let (namespace, key) = (namespace(&mut fields)?, name(&mut fields)?);
+                Asked::StateDelete(namespace, key, optional(&mut fields, "expectedVersion", "in 0..=9007199254740991")?)
+            }
+            ask::LOCK_ACQUIRE => acquire(&mut fields)?,
+            ask::LOCK_ATTACH => Asked::Attach(text(&mut fields)?.to_owned()),
+            ask::LOCK_RENEW => Asked::LockRenew(optional(&mut fields, "leaseMs", LEASE_MS)?),
+            ask::LOCK_RELEASE => Asked::LockRelease,
             ask::PING => Asked::Ping,
             ask::CLOSE => Asked::Close,
             _ => return Err(malformed()),
@@ -181,6 +222,46 @@ fn scan(fields: &mut Reader<'_>) -> Result<ScanRequest, Error> {
         return Ok(request);
     }
     Ok(request.after(Cursor::from_utf8(fields.string()?)?))
+}
+
+const LEASE_MS: &str = "of ms in 5000..=60000";
+
+fn acquire(fields: &mut Reader<'_>) -> Result<Asked, Error> {
+    let mut options = LockOptions::default();
+    if fields.byte()? != 0 {
+        options.namespace = namespace(fields)?;
+    }
+    let key = name(fields)?;
+    if let Some(wait_ms) = optional(fields, "waitMs", "of ms in 0..=10000")? {
+        options.wait_ms = wait_ms;
+    }
+    if let Some(lease_ms) = optional(fields, "leaseMs", LEASE_MS)? {
+        options.lease_ms = lease_ms;
+    }
+    Ok(Asked::Acquire(key, options))
+}
+
+fn namespace(fields: &mut Reader<'_>) -> Result<Namespace, Error> {
+    Namespace::new(text(fields)?)
+}
+
+fn name(fields: &mut Reader<'_>) -> Result<Name, Error> {
+    Name::new(text(fields)?)
+}
+
+/// What is no text has characters that no name may have; the core's own check then says so.
+fn text<'a>(fields: &mut Reader<'a>) -> Result<&'a str, Error> {
+    Ok(std::str::from_utf8(fields.string()?).unwrap_or("\u{fffd}"))
+}
+
+/// A whole number that may be left out; the limits are the core's to check.
+fn optional(fields: &mut Reader<'_>, argument: &str, limits: &str) -> Result<Option<u64>, Error> {
+    if fields.byte()? == 0 {
+        return Ok(None);
+    }
+    let given = fields.number()?;
+    let said = || Error::argument(argument, format!("must be a whole number {limits}, got {given}"));
+    whole(given).map(Some).ok_or_else(said)
 }
 
 /// A number of the other side as a whole one, if it is exactly one.

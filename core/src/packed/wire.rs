@@ -34,9 +34,26 @@ pub mod ask {
     pub const PING: u32 = 8;
     /// nothing
     pub const CLOSE: u32 = 9;
+    /// Of a project: namespace, key
+    pub const STATE_GET: u32 = 10;
+    /// Of a project: namespace, key, expectedVersion, ttlSeconds (numbers that may be left out, below), JSON text
+    pub const STATE_SET: u32 = 11;
+    /// Of a project: namespace, key, expectedVersion
+    pub const STATE_DELETE: u32 = 12;
+    /// Of locks: namespace (a byte whether there is one, and it), key, waitMs, leaseMs. A lease that comes for a ticket that
+    /// nobody waits for any more is to be released.
+    pub const LOCK_ACQUIRE: u32 = 13;
+    /// Of locks: id
+    pub const LOCK_ATTACH: u32 = 14;
+    /// Of a lease: leaseMs
+    pub const LOCK_RENEW: u32 = 15;
+    /// Of a lease: nothing
+    pub const LOCK_RELEASE: u32 = 16;
     /// From here on the kinds are the binding's own.
     pub const OWN: u32 = 0x100;
 }
+
+// A number that may be left out: a byte whether it is there, and the number.
 
 /// A byte that says where the bytes of a value or payload are.
 pub mod place {
@@ -70,7 +87,7 @@ pub mod tell {
     pub const STORED: u32 = 8;
     /// storeNow, expiresAt
     pub const ALREADY_STORED: u32 = 9;
-    /// storeNow, expiresAt
+    /// storeNow (not of a lease), expiresAt
     pub const RENEWED: u32 = 10;
     /// nothing
     pub const DONE: u32 = 11;
@@ -86,6 +103,18 @@ pub mod tell {
     pub const LOG: u32 = 16;
     /// The answer's record is kept itself. extra: its number
     pub const BIG: u32 = 17;
+    /// A state entry: version, createdAt, updatedAt, expiresAt or NaN (numbers), JSON text
+    pub const ENTRY: u32 = 18;
+    /// There is no such entry or lease, or the lock could not be had
+    pub const ABSENT: u32 = 19;
+    /// The expected version was not there
+    pub const VERSION_CONFLICT: u32 = 20;
+    /// The project has no place for one entry more
+    pub const LIMIT_REACHED: u32 = 21;
+    /// extra: the lease's number among the stores; fencing token, expiresAt (numbers), id, namespace, key
+    pub const LEASE: u32 = 22;
+    /// The lease is lost
+    pub const LOST: u32 = 23;
     /// From here on the kinds are the binding's own.
     pub const OWN: u32 = 0x100;
 }

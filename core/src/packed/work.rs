@@ -15,17 +15,27 @@ use super::answer::Answer;
 use super::mailbox::Mailbox;
 use super::wire::{Record, tell};
 use crate::call::{Operation, StoreStats};
-use crate::contract::{BlobPutResult, BlobReadResult, BlobRenewResult, Error, ReadResult, ScanResult, StoreTime, WriteResult};
+use crate::contract::{
+    BlobPutResult, BlobReadResult, BlobRenewResult, Error, ReadResult, ReleaseResult, RenewResult, ScanResult, StateDeleteResult,
+    StateEntry, StateSetResult, StoreTime, WriteResult,
+};
 use crate::location::LocationStore;
+use crate::project::{DistributedLocks, LockLease, Project};
 use crate::relocation::RelocationStore;
 
-/// A store of either kind.
+/// What requests are addressed to.
 #[derive(Clone, Debug)]
 pub enum Store {
     /// A Location Store.
     Location(LocationStore),
     /// A Relocation Store.
     Relocation(RelocationStore),
+    /// A project's state; it closes its locks, too.
+    Project(Project),
+    /// The locks of one invocation.
+    Locks(DistributedLocks),
+    /// A lease.
+    Lease(LockLease),
 }
 
 impl Store {
@@ -34,6 +44,9 @@ impl Store {
         match self {
             Self::Location(store) => store.answers_inline(),
             Self::Relocation(store) => store.answers_inline(),
+            Self::Project(project) => project.answers_inline(),
+            Self::Locks(locks) => locks.project().answers_inline(),
+            Self::Lease(lease) => lease.project().answers_inline(),
         }
     }
 
@@ -42,6 +55,9 @@ impl Store {
         match self {
             Self::Location(store) => store.stats(),
             Self::Relocation(store) => store.stats(),
+            Self::Project(project) => project.stats(),
+            Self::Locks(locks) => locks.project().stats(),
+            Self::Lease(lease) => lease.project().stats(),
         }
     }
 
@@ -49,6 +65,9 @@ impl Store {
         match self {
             Self::Location(store) => store.ping(),
             Self::Relocation(store) => store.ping(),
+            Self::Project(project) => project.ping(),
+            Self::Locks(locks) => locks.project().ping(),
+            Self::Lease(lease) => lease.project().ping(),
         }
     }
 
@@ -56,6 +75,9 @@ impl Store {
         match self.clone() {
             Self::Location(store) => Box::pin(async move { store.close().await }),
             Self::Relocation(store) => Box::pin(async move { store.close().await }),
+            Self::Project(project) => Box::pin(async move { project.close().await }),
+            // They live as long as their project.
+            Self::Locks(_) | Self::Lease(_) => Box::pin(std::future::ready(())),
         }
     }
 }
@@ -112,6 +134,13 @@ pub(super) enum Work {
     Put(Operation<BlobPutResult>),
     BlobRead(Operation<BlobReadResult>),
     Renew(Operation<BlobRenewResult>),
+    StateGet(Operation<Option<StateEntry>>),
+    StateSet(Operation<StateSetResult>),
+    StateDelete(Operation<StateDeleteResult>),
+    /// An acquire or attach; the lease gets a number among the stores.
+    Lease(Operation<Option<LockLease>>, Arc<Stores>),
+    LockRenew(Operation<RenewResult>),
+    LockRelease(Operation<ReleaseResult>),
     Done(Operation<()>),
     Time(Operation<StoreTime>),
     Close(BoxFuture<'static, ()>),
@@ -136,6 +165,15 @@ impl Work {
             Self::Put(operation) => ask(operation, context, Answer::Put),
             Self::BlobRead(operation) => ask(operation, context, Answer::BlobRead),
             Self::Renew(operation) => ask(operation, context, Answer::Renew),
+            Self::StateGet(operation) => ask(operation, context, Answer::StateGet),
+            Self::StateSet(operation) => ask(operation, context, Answer::StateSet),
+            Self::StateDelete(operation) => ask(operation, context, Answer::StateDelete),
+            Self::Lease(operation, stores) => Pin::new(operation).poll(context).map(|result| {
+                let numbered = |lease: LockLease| (stores.add(Store::Lease(lease.clone())), lease);
+                Answer::Lease(result.map(|lease| lease.map(numbered)))
+            }),
+            Self::LockRenew(operation) => ask(operation, context, Answer::LockRenew),
+            Self::LockRelease(operation) => ask(operation, context, Answer::LockRelease),
             Self::Done(operation) => ask(operation, context, Answer::Done),
             Self::Time(operation) => ask(operation, context, Answer::Time),
             Self::Close(closing) => ask(closing, context, |()| Answer::Done(Ok(()))),

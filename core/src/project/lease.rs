@@ -36,6 +36,10 @@ impl LockLease {
         Self(Arc::new(Inner { project, grant, expires_at, place, released: Mutex::new(false) }))
     }
 
+    pub(crate) fn project(&self) -> &Project {
+        &self.0.project
+    }
+
     /// Whoever knows it may renew and release the lease, from any process of the same project: keep it to yourself.
     pub fn id(&self) -> String {
         self.0.grant.id.to_string()

@@ -32,19 +32,25 @@ impl DistributedLocks {
         Self { project, invocation: Arc::default(), end }
     }
 
+    pub(crate) fn project(&self) -> &Project {
+        &self.project
+    }
+
     /// Takes the lock, or ends with `None` if it could not be had within `options.wait_ms` (cut to what is left of the
     /// invocation). All is over within that and the operation timeout. Dropped or failed, it leaves no lease behind.
     ///
     /// Whoever waits is served in order. An `INVALID_ARGUMENT` for a wrong key or option, and for a 17th lease (argument
     /// `leases`), is found at the call.
     pub fn acquire(&self, key: impl Into<Arc<str>>, options: LockOptions) -> Operation<Option<LockLease>> {
-        let checked = || {
-            let key = Name::new(key)?;
-            options.validate()?;
-            Ok((key, self.invocation.enter()?))
-        };
-        let (key, place) = match checked() {
-            Ok(checked) => checked,
+        match Name::new(key) {
+            Ok(key) => self.acquire_name(key, options),
+            Err(error) => Operation::rejected(error),
+        }
+    }
+
+    pub(crate) fn acquire_name(&self, key: Name, options: LockOptions) -> Operation<Option<LockLease>> {
+        let place = match options.validate().and_then(|()| self.invocation.enter()) {
+            Ok(place) => place,
             Err(error) => return Operation::rejected(error),
         };
         let LockOptions { namespace, wait_ms, lease_ms } = options;

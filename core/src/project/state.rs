@@ -46,12 +46,10 @@ impl StateNamespace {
 
     /// The live entry under `key`.
     pub fn get(&self, key: impl Into<Arc<str>>) -> Operation<Option<StateEntry>> {
-        let key = match Name::new(key) {
-            Ok(key) => key,
-            Err(error) => return Operation::rejected(error),
-        };
-        let (engine, namespace) = (Arc::clone(&self.project.engine), self.name.clone());
-        self.project.gate.pass(Kind::Read, &SMALL, 0, move |call| engine.state_get(namespace, key, call))
+        match Name::new(key) {
+            Ok(key) => self.project.state_get(self.name.clone(), key),
+            Err(error) => Operation::rejected(error),
+        }
     }
 
     /// Writes `json` (any JSON text of at most 32,768 bytes in the form of `JSON.stringify`) as one atomic step.
@@ -59,28 +57,43 @@ impl StateNamespace {
     /// Without `expected_version` whatever is there is replaced. After a lost answer the engine is asked whether this very
     /// write was made.
     pub fn set(&self, key: impl Into<Arc<str>>, json: impl AsRef<[u8]>, options: StateWriteOptions) -> Operation<StateSetResult> {
-        let checked = || {
-            let set = StateSet { namespace: self.name.clone(), key: Name::new(key)?, value: JsonText::new(json)?, options };
-            options.validate().map(|()| set)
-        };
-        let set = match checked() {
-            Ok(set) => set,
-            Err(error) => return Operation::rejected(error),
-        };
-        let engine = Arc::clone(&self.project.engine);
-        let size = set.value.as_bytes().len();
-        self.project.gate.pass(Kind::Write, &SMALL, size, move |call| engine.state_set(set, call))
+        let set = || Ok(StateSet { namespace: self.name.clone(), key: Name::new(key)?, value: JsonText::new(json)?, options });
+        match set() {
+            Ok(set) => self.project.state_set(set),
+            Err(error) => Operation::rejected(error),
+        }
     }
 
     /// Deletes the live entry under `key`. With `expected_version` n > 0 only version n; with 0 a live entry is a conflict.
     pub fn delete(&self, key: impl Into<Arc<str>>, expected_version: Option<u64>) -> Operation<StateDeleteResult> {
-        let checked = Name::new(key).and_then(|key| check_expected_version(expected_version).map(|()| key));
-        let key = match checked {
-            Ok(key) => key,
-            Err(error) => return Operation::rejected(error),
-        };
-        let (engine, namespace) = (Arc::clone(&self.project.engine), self.name.clone());
-        let start = move |call| engine.state_delete(namespace, key, expected_version, call);
-        self.project.gate.pass(Kind::Delete, &SMALL, 0, start)
+        match Name::new(key) {
+            Ok(key) => self.project.state_delete(self.name.clone(), key, expected_version),
+            Err(error) => Operation::rejected(error),
+        }
+    }
+}
+
+/// The same with names that are checked already.
+impl Project {
+    pub(crate) fn state_get(&self, namespace: Namespace, key: Name) -> Operation<Option<StateEntry>> {
+        let engine = Arc::clone(&self.engine);
+        self.gate.pass(Kind::Read, &SMALL, 0, move |call| engine.state_get(namespace, key, call))
+    }
+
+    pub(crate) fn state_set(&self, set: StateSet) -> Operation<StateSetResult> {
+        if let Err(error) = set.options.validate() {
+            return Operation::rejected(error);
+        }
+        let engine = Arc::clone(&self.engine);
+        let size = set.value.as_bytes().len();
+        self.gate.pass(Kind::Write, &SMALL, size, move |call| engine.state_set(set, call))
+    }
+
+    pub(crate) fn state_delete(&self, namespace: Namespace, key: Name, expected: Option<u64>) -> Operation<StateDeleteResult> {
+        if let Err(error) = check_expected_version(expected) {
+            return Operation::rejected(error);
+        }
+        let engine = Arc::clone(&self.engine);
+        self.gate.pass(Kind::Delete, &SMALL, 0, move |call| engine.state_delete(namespace, key, expected, call))
     }
 }

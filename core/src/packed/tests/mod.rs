@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod project;
+
 use std::sync::Arc;
 use std::time::Duration;
 
