@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use napi::bindgen_prelude::{Either, Function, Uint8ArraySlice};
@@ -9,11 +10,11 @@ use napi::{Env, Unknown};
 use napi_derive::napi;
 use parking_lot::Mutex;
 use zlink_store::packed::wire::{Rows, ask, number};
-use zlink_store::packed::{self, Dialect, Request};
+use zlink_store::packed::{self, Dialect, Request, Store};
 use zlink_store::{Error, StoreStats, limits};
 
 use crate::bytes_out::hand_over;
-use crate::endpoint::StoreSettings;
+use crate::endpoint::{ProjectSettings, StoreSettings};
 use crate::replies::Replies;
 use crate::wake::Wake;
 
@@ -83,6 +84,8 @@ pub struct Limits {
     pub value: f64,
     /// Largest encoded write.
     pub write: f64,
+    /// Largest JSON text of a state entry.
+    pub json: f64,
 }
 
 #[napi]
@@ -99,13 +102,36 @@ impl Bridge {
     /// Limits of the contract.
     #[napi]
     pub fn limits() -> Limits {
-        Limits { value: number(limits::MAX_VALUE as u64), write: number(limits::MAX_ENCODED as u64) }
+        Limits {
+            value: number(limits::MAX_VALUE as u64),
+            write: number(limits::MAX_ENCODED as u64),
+            json: number(limits::MAX_JSON as u64),
+        }
     }
 
     /// Makes a store, without I/O.
     #[napi]
     pub fn open(&self, settings: StoreSettings) -> Either<OpenedStore, StoreFailure> {
-        match settings.open(self.packed.outlet(), &self.replies.0) {
+        self.opened(settings.open(self.packed.outlet(), &self.replies.0))
+    }
+
+    /// Opens a project, without I/O.
+    #[napi]
+    pub fn open_project(&self, settings: ProjectSettings) -> Either<OpenedStore, StoreFailure> {
+        self.opened(settings.open())
+    }
+
+    /// The locks of a project for one invocation, which ends in so many ms if that is said.
+    #[napi]
+    pub fn locks(&self, project: u32, within_ms: Option<f64>) -> Either<OpenedStore, StoreFailure> {
+        match self.packed.locks(project, within_ms.map(|ms| Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default())) {
+            Ok(number) => Either::A(OpenedStore { number, inline: false }),
+            Err(error) => Either::B(failure(&error)),
+        }
+    }
+
+    fn opened(&self, store: Result<Store, Error>) -> Either<OpenedStore, StoreFailure> {
+        match store {
             Ok(store) => {
                 let inline = store.answers_inline();
                 Either::A(OpenedStore { number: self.packed.add(store), inline })

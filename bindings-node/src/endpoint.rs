@@ -6,7 +6,10 @@ use std::sync::Arc;
 use napi_derive::napi;
 use zlink_store::packed::wire::number;
 use zlink_store::packed::{Outlet, Store};
-use zlink_store::{Address, Endpoint, Error, LocationStore, Pem, RedisConfig, RelocationStore, StoreOptions, Tls, limits};
+use zlink_store::{
+    Address, Endpoint, Error, LocationStore, Pem, Project, ProjectId, ProjectOptions, RedisConfig, RelocationStore, StoreOptions, Tls,
+    limits,
+};
 
 use crate::host::JsClient;
 use crate::replies::Replies;
@@ -72,15 +75,43 @@ pub struct TlsSettings {
     pub insecure: bool,
 }
 
+/// A project to be opened.
+#[napi(object, object_to_js = false)]
+pub struct ProjectSettings {
+    /// Any URL of a store.
+    pub url: String,
+    /// The workspace.
+    pub workspace: String,
+    /// The project.
+    pub project: String,
+    /// The operation timeout.
+    pub operation_timeout_ms: Option<f64>,
+}
+
+impl ProjectSettings {
+    pub(crate) fn open(self) -> Result<Store, Error> {
+        let id = ProjectId::new(self.workspace, self.project)?;
+        let mut options = ProjectOptions::default();
+        if let Some(ms) = self.operation_timeout_ms {
+            options = options.with_operation_timeout_ms(operation_timeout(ms)?);
+        }
+        Project::open(&self.url, id, options).map(Store::Project)
+    }
+}
+
+fn operation_timeout(ms: f64) -> Result<u64, Error> {
+    let timeout = whole(ms).filter(|ms| (1..=limits::MAX_OPERATION_TIMEOUT_MS).contains(ms));
+    timeout.ok_or_else(|| {
+        let said = format!("must be a whole number in 1..={}, got {ms}", limits::MAX_OPERATION_TIMEOUT_MS);
+        Error::argument("operationTimeoutMs", said)
+    })
+}
+
 impl StoreSettings {
     pub(crate) fn open(self, outlet: Outlet, replies: &Arc<Replies>) -> Result<Store, Error> {
         let mut options = StoreOptions::with_prefix(self.key_prefix.unwrap_or_default())?;
         if let Some(ms) = self.operation_timeout_ms {
-            let timeout = whole(ms).filter(|ms| (1..=limits::MAX_OPERATION_TIMEOUT_MS).contains(ms));
-            options.operation_timeout_ms = timeout.ok_or_else(|| {
-                let said = format!("must be a whole number in 1..={}, got {ms}", limits::MAX_OPERATION_TIMEOUT_MS);
-                Error::argument("operationTimeoutMs", said)
-            })?;
+            options.operation_timeout_ms = operation_timeout(ms)?;
         }
         let endpoint = match (self.path, self.redis, self.client) {
             (Some(path), ..) => Endpoint::File(PathBuf::from(path)),

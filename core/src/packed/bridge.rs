@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -61,14 +62,14 @@ impl Bridge {
         self.stores.add(store)
     }
 
-    /// The locks of a project for one invocation, which ends in so many ms if that is said.
+    /// The locks of a project for one invocation, which ends after `within` if that is said.
     ///
     /// # Errors
     /// `CLOSED` if the project is gone.
-    pub fn locks(&self, project: u32, within_ms: Option<u64>) -> Result<u32, Error> {
+    pub fn locks(&self, project: u32, within: Option<Duration>) -> Result<u32, Error> {
         match self.stores.get(project) {
             Some(Store::Project(project)) => {
-                let locks = within_ms.map_or_else(|| project.locks(), |ms| project.locks_within(ms));
+                let locks = within.map_or_else(|| project.locks(), |within| project.locks_within(within));
                 Ok(self.stores.add(Store::Locks(locks)))
             }
             _ => Err(Error::closed()),

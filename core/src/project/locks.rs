@@ -26,9 +26,9 @@ pub struct DistributedLocks {
 }
 
 impl DistributedLocks {
-    pub(super) fn new(project: Project, within_ms: Option<u64>) -> Self {
+    pub(super) fn new(project: Project, within: Option<Duration>) -> Self {
         // An end that no clock reaches is none.
-        let end = within_ms.and_then(|ms| ambient::monotonic().checked_add(Duration::from_millis(ms)));
+        let end = within.and_then(|within| ambient::monotonic().checked_add(within));
         Self { project, invocation: Arc::default(), end }
     }
 

@@ -11,6 +11,7 @@ pub use state::{ProjectState, StateNamespace};
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::call::{Gate, Kind, Operation, SMALL, StoreStats};
 use crate::contract::{Error, ProjectId, StoreTime, limits};
@@ -94,9 +95,9 @@ impl Project {
         DistributedLocks::new(self.clone(), None)
     }
 
-    /// As [`locks`](Self::locks), for an invocation that ends `within_ms` from now: no wait for a lock goes on past that.
-    pub fn locks_within(&self, within_ms: u64) -> DistributedLocks {
-        DistributedLocks::new(self.clone(), Some(within_ms))
+    /// As [`locks`](Self::locks), for an invocation that ends `within` from now: no wait for a lock goes on past that.
+    pub fn locks_within(&self, within: Duration) -> DistributedLocks {
+        DistributedLocks::new(self.clone(), Some(within))
     }
 
     /// Asks the engine for its clock: shows that it answers.

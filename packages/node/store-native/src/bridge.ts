@@ -3,6 +3,7 @@
 
 import { ClientDesk } from './client-desk';
 import { errorOf, thrown, Wrong } from './errors';
+import { Lease } from './lease';
 import { emit, type LogEvent } from './log';
 import {
   type Counters,
@@ -11,12 +12,13 @@ import {
   type NativeBridge,
   type NativeLibrary,
   type OpenedStore,
+  type ProjectSettings,
   type StoreSettings,
 } from './native';
 import { type Carrier, Operation } from './operation';
 import { settle } from './results';
 import { isSignal, watch } from './signals';
-import { Answers, Ask, Batch, HEADER, lengthOf, MOST, Strings, Tell } from './wire';
+import { Answers, Ask, Batch, HEADER, isAnswer, lengthOf, MOST, Strings, Tell } from './wire';
 
 export class Bridge implements Carrier {
   readonly #native: NativeBridge;
@@ -59,8 +61,37 @@ export class Bridge implements Carrier {
 
   open(settings: StoreSettings): OpenedStore {
     const opened = this.#native.open(settings);
-    if ('code' in opened) throw errorOf(opened, this.open);
+    if ('code' in opened) throw errorOf(opened, this.open, Ask.Nothing);
     return opened;
+  }
+
+  openProject(settings: ProjectSettings): OpenedStore {
+    const opened = this.#native.openProject(settings);
+    if ('code' in opened) throw errorOf(opened, this.openProject, Ask.StateGet);
+    return opened;
+  }
+
+  /** The locks of a project for one invocation. */
+  locks(project: number, withinMs: number | undefined): number {
+    const opened = this.#native.locks(project, withinMs);
+    if ('code' in opened) throw errorOf(opened, this.locks, Ask.LockAcquire);
+    return opened.number;
+  }
+
+  /** Throws the argument error of a request that is never made. */
+  check(kind: Ask, store: number, pack: (batch: Batch) => void): void {
+    const batch = this.#batch;
+    const start = batch.begin(kind, store);
+    try {
+      pack(batch);
+      batch.end(start, 0);
+      const failure = this.#native.check(batch.bytes, start, batch.length - start);
+      if (failure !== null) throw errorOf(failure, this.check, kind);
+    } catch (problem) {
+      throw thrown(problem, kind);
+    } finally {
+      batch.length = start;
+    }
   }
 
   forget(store: number): void {
@@ -95,17 +126,17 @@ export class Bridge implements Carrier {
         if (signal != null && !isSignal(signal)) throw new Wrong('type', 'signal', 'must be an AbortSignal');
         if (signal?.aborted) {
           batch.end(start, 0);
-          throw this.#fault(start) ?? signal.reason;
+          throw this.#fault(start, kind) ?? signal.reason;
         }
       } finally {
         this.#packing = false;
       }
     } catch (problem) {
       batch.length = start;
-      return Promise.reject(thrown(problem));
+      return Promise.reject(thrown(problem, kind));
     }
     const promise = new Promise(grab);
-    const operation = new Operation(this, this.#batches, start, grabbedResolve, grabbedReject);
+    const operation = new Operation(this, kind, this.#batches, start, grabbedResolve, grabbedReject);
     const ticket = this.#free.pop() ?? this.#operations.length;
     operation.ticket = ticket;
     this.#operations[ticket] = operation;
@@ -158,17 +189,17 @@ export class Bridge implements Carrier {
       this.#native.cancel(operation.ticket);
       return undefined;
     }
-    const fault = this.#fault(operation.start);
+    const fault = this.#fault(operation.start, operation.kind);
     this.#batch.cancel(operation.start);
     this.#release(operation.ticket);
     return fault;
   }
 
   /** The argument error in a request that is not submitted yet. */
-  #fault(start: number): Error | undefined {
+  #fault(start: number, kind: Ask): Error | undefined {
     const batch = this.#batch;
     const failure = this.#native.check(batch.bytes, start, batch.length - start);
-    return failure === null ? undefined : errorOf(failure, this.ask);
+    return failure === null ? undefined : errorOf(failure, this.ask, kind);
   }
 
   #schedule(): void {
@@ -207,12 +238,13 @@ export class Bridge implements Carrier {
       const ticket = view.getUint32(at + 4, true);
       const extra = view.getUint32(at + 8, true);
       const end = at + view.getUint32(at + 12, true);
-      if (kind <= Tell.Cancelled) {
+      if (isAnswer(kind)) {
         const operation = this.#operations[ticket];
         this.#release(ticket);
         if (operation !== undefined) {
           try {
-            settle(operation, this.#answers, kind, extra, at + HEADER, end, this.#native);
+            if (kind === Tell.Lease) this.#lease(operation, extra, at + HEADER);
+            else settle(operation, this.#answers, kind, extra, at + HEADER, end, this.#native);
           } catch (error) {
             // No memory for the answer, for example. It is this operation's matter, not its neighbours'.
             operation.reject(error);
@@ -223,6 +255,13 @@ export class Bridge implements Carrier {
       }
       at = end;
     }
+  }
+
+  #lease(operation: Operation, number: number, at: number): void {
+    const lease = new Lease(this, number, new Strings(this.#answers, at));
+    if (operation.open) operation.resolve(lease);
+    // Nobody waits for it any more, so nobody may hold it.
+    else lease.release().catch(() => {});
   }
 
   #tell(kind: Tell, subject: number, extra: number, fields: Strings): void {

@@ -1,6 +1,8 @@
 // Errors as users see them.
 
 import type { StoreFailure } from './native';
+import { ValidationError } from './project-errors';
+import { Ask, isOfProject } from './wire';
 
 /** What kind of failure. Closed results (missing, conflict, expired …) are never errors. */
 export type ZLinkStoreErrorCode =
@@ -79,10 +81,12 @@ function invalid(error: Error, argument: string | undefined): Error {
 }
 
 /** An error of the core. The stack begins at the caller of `from`. */
-export function errorOf(failure: StoreFailure, from: (...args: never[]) => unknown): Error {
+export function errorOf(failure: StoreFailure, from: (...args: never[]) => unknown, kind: Ask): Error {
   const error =
     failure.code === 'INVALID_ARGUMENT'
-      ? invalid(new RangeError(failure.message), failure.argument)
+      ? isOfProject(kind)
+        ? new ValidationError(failure.message, failure.argument)
+        : invalid(new RangeError(failure.message), failure.argument)
       : new ZLinkStoreError(
           failure.message,
           `ZLINK_STORE_${failure.code}` as ZLinkStoreErrorCode,
@@ -94,6 +98,8 @@ export function errorOf(failure: StoreFailure, from: (...args: never[]) => unkno
 }
 
 /** Turns what was thrown while arguments were looked at into what the user gets. */
-export function thrown(problem: unknown): unknown {
-  return problem instanceof Wrong ? problem.error() : problem;
+export function thrown(problem: unknown, kind: Ask = Ask.Nothing): unknown {
+  if (!(problem instanceof Wrong)) return problem;
+  if (!isOfProject(kind)) return problem.error();
+  return new ValidationError(`${problem.argument} ${problem.problem}`, problem.argument);
 }

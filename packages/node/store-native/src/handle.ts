@@ -3,7 +3,7 @@
 import type { Bridge, Details } from './bridge';
 import { bridge } from './bridge';
 import { thrown } from './errors';
-import type { Limits, StoreSettings } from './native';
+import type { Limits, OpenedStore, StoreSettings } from './native';
 import type { RedisClient } from './redis-client';
 import { Ask, type Batch } from './wire';
 
@@ -21,18 +21,18 @@ export class Handle {
   readonly inline: boolean;
   #disposed: Promise<void> | undefined;
   /** The number of the user's Redis client. */
-  #client: number | undefined;
+  readonly #client: number | undefined;
 
-  /** `settings` throws `Wrong` for wrong options. */
-  constructor(owner: object, settings: () => { settings: StoreSettings; client?: RedisClient }) {
+  /** `open` throws `Wrong` for wrong options; `kind` says how errors are called. */
+  constructor(owner: object, open: () => Opened, kind = Ask.Nothing) {
     try {
-      const { settings: wanted, client } = settings();
+      const { number, inline, client } = open();
       this.#bridge = bridge();
-      const opened = this.#open(wanted, client);
-      this.number = opened.number;
-      this.inline = opened.inline;
+      this.number = number;
+      this.inline = inline;
+      this.#client = client;
     } catch (problem) {
-      throw thrown(problem);
+      throw thrown(problem, kind);
     }
     handles.set(owner, this);
     collected.register(owner, { bridge: this.#bridge, number: this.number });
@@ -40,6 +40,16 @@ export class Handle {
 
   ask<T>(kind: Ask, signal: AbortSignal | null | undefined, pack: (batch: Batch) => Details | undefined): Promise<T> {
     return this.#bridge.ask(kind, this.number, signal, pack);
+  }
+
+  /** Asks something that lives with this store. */
+  askOf<T>(
+    number: number,
+    kind: Ask,
+    signal: AbortSignal | null | undefined,
+    pack: (batch: Batch) => Details | undefined,
+  ): Promise<T> {
+    return this.#bridge.ask(kind, number, signal, pack);
   }
 
   get limits(): Limits {
@@ -59,17 +69,22 @@ export class Handle {
   stats() {
     return this.#bridge.stats(this.number);
   }
+}
 
-  #open(settings: StoreSettings, client: RedisClient | undefined) {
-    if (client === undefined) return this.#bridge.open(settings);
-    const number = this.#bridge.clients.add(client);
-    try {
-      this.#client = number;
-      return this.#bridge.open({ ...settings, client: number });
-    } catch (error) {
-      this.#bridge.clients.remove(number);
-      throw error;
-    }
+interface Opened extends OpenedStore {
+  readonly client?: number;
+}
+
+/** Opens a store, on the user's client if there is one. */
+export function openStore({ settings, client }: { settings: StoreSettings; client?: RedisClient }): Opened {
+  const own = bridge();
+  if (client === undefined) return own.open(settings);
+  const number = own.clients.add(client);
+  try {
+    return { ...own.open({ ...settings, client: number }), client: number };
+  } catch (error) {
+    own.clients.remove(number);
+    throw error;
   }
 }
 

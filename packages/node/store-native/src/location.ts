@@ -14,7 +14,7 @@ import type {
 import { arrayOf, bytesOf, numberOf, objectOf, stringOf, textOf } from './arguments';
 import type { Details } from './bridge';
 import { Wrong } from './errors';
-import { Handle } from './handle';
+import { Handle, openStore } from './handle';
 import type { Limits } from './native';
 import type { Opening } from './options';
 import { Ask, type Batch, lengthOf, Place } from './wire';
@@ -24,7 +24,7 @@ export class NativeLocationStore implements ZLinkLocationStore {
   readonly #handle: Handle;
 
   constructor(opening: () => Opening) {
-    this.#handle = new Handle(this, () => withKind(opening(), false));
+    this.#handle = new Handle(this, () => openStore(withKind(opening(), false)));
   }
 
   read(key: ZLinkStoreKey, signal?: AbortSignal): Promise<ZLinkStoreReadResult> {

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 /** The native side of one JavaScript environment: what bindings-node exports. */
 export interface NativeBridge {
   open(settings: StoreSettings): OpenedStore | StoreFailure;
+  openProject(settings: ProjectSettings): OpenedStore | StoreFailure;
+  locks(project: number, withinMs?: number): OpenedStore | StoreFailure;
   forget(store: number): void;
   submit(batch: Uint8Array, length: number, payload?: Uint8Array): boolean;
   check(batch: Uint8Array, offset: number, length: number): StoreFailure | null;
@@ -52,6 +54,13 @@ export interface StoreSettings {
   operationTimeoutMs?: number;
 }
 
+export interface ProjectSettings {
+  url: string;
+  workspace: string;
+  project: string;
+  operationTimeoutMs?: number;
+}
+
 export interface RedisSettings {
   url?: string;
   host?: string;
@@ -79,6 +88,8 @@ export interface Limits {
   readonly value: number;
   /** Largest encoded write. */
   readonly write: number;
+  /** Largest JSON text of a state entry. */
+  readonly json: number;
 }
 
 export interface NativeLibrary {

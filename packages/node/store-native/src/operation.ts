@@ -3,6 +3,7 @@
 import { errorOf } from './errors';
 import type { StoreFailure } from './native';
 import { type Abortable, unwatch } from './signals';
+import type { Ask } from './wire';
 
 /** What a bridge does for the operations that it carries. */
 export interface Carrier {
@@ -13,6 +14,8 @@ export interface Carrier {
 }
 
 export class Operation implements Abortable {
+  /** What was asked for. */
+  readonly kind: Ask;
   /** Where its record lies, while the batch of that number is being filled. */
   readonly batch: number;
   readonly start: number;
@@ -30,12 +33,14 @@ export class Operation implements Abortable {
 
   constructor(
     carrier: Carrier,
+    kind: Ask,
     batch: number,
     start: number,
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
   ) {
     this.#carrier = carrier;
+    this.kind = kind;
     this.batch = batch;
     this.start = start;
     this.#resolve = resolve;
@@ -57,6 +62,12 @@ export class Operation implements Abortable {
 
   /** Rejects with an error of the core whose stack shows where the caller awaits. */
   fail(failure: StoreFailure): void {
+    const { kind } = this;
+    this.refuse((raise) => errorOf(failure, raise, kind));
+  }
+
+  /** Rejects with the error that `make` makes, whose stack shows where the caller awaits. */
+  refuse(make: (raise: () => never) => Error): void {
     if (!this.#close()) return;
     // An error made here and now would show the wake-up from native code. Made in a reaction of a promise that leads to the
     // caller's, it shows the functions that await that: the engine looks them up, so that a success pays nothing for it.
@@ -65,7 +76,7 @@ export class Operation implements Abortable {
       begin = resolve;
     });
     const failing = started.then(function raise() {
-      throw errorOf(failure, raise);
+      throw make(raise as () => never);
     });
     this.#resolve(failing);
     begin();

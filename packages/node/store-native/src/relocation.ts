@@ -10,7 +10,7 @@ import type {
 } from '@zlink-systems/framework-provider-abstractions';
 import { bytesOf, numberOf, textOf } from './arguments';
 import type { Details } from './bridge';
-import { Handle } from './handle';
+import { Handle, openStore } from './handle';
 import { withKind } from './location';
 import type { Opening } from './options';
 import { Ask, type Batch, lengthOf, Place } from './wire';
@@ -23,7 +23,7 @@ export class NativeRelocationStore implements ZLinkRelocationStore {
   readonly #handle: Handle;
 
   constructor(opening: () => Opening) {
-    this.#handle = new Handle(this, () => withKind(opening(), true));
+    this.#handle = new Handle(this, () => openStore(withKind(opening(), true)));
   }
 
   put(

@@ -16,7 +16,9 @@ import type {
 } from '@zlink-systems/framework-provider-abstractions';
 import type { NativeBridge } from './native';
 import type { Operation } from './operation';
-import { type Answers, Strings, Tell } from './wire';
+import type { StateEntry } from './project';
+import { LockLostError, RateLimitError, StateConflictError } from './project-errors';
+import { type Answers, Ask, Strings, Tell } from './wire';
 
 /** Marks a value's length word: the value is to be taken by the number that follows. */
 const KEPT = 0x8000_0000;
@@ -59,7 +61,27 @@ export function settle(
         storeNow: time(answers, at),
       } satisfies ZLinkBlobPutResult);
       break;
+    case Tell.Entry:
+      operation.resolve(entry(answers, at));
+      break;
+    case Tell.Absent:
+      if (operation.kind === Ask.LockAttach) operation.refuse((raise) => new LockLostError(raise));
+      else operation.resolve(operation.kind === Ask.StateDelete ? false : null);
+      break;
+    case Tell.VersionConflict:
+      operation.refuse((raise) => new StateConflictError(raise));
+      break;
+    case Tell.LimitReached:
+      operation.refuse((raise) => new RateLimitError(raise));
+      break;
+    case Tell.Lost:
+      operation.refuse((raise) => new LockLostError(raise));
+      break;
     case Tell.Renewed:
+      if (operation.kind === Ask.LockRenew) {
+        operation.resolve(answers.view.getFloat64(at, true));
+        break;
+      }
       operation.resolve({
         kind: 'renewed',
         expiresAt: time(answers, at + 8),
@@ -82,7 +104,7 @@ export function settle(
     }
     default:
       // Done; or cancelled, which the caller was told already.
-      operation.resolve(undefined);
+      operation.resolve(operation.kind === Ask.StateDelete ? true : undefined);
   }
 }
 
@@ -130,6 +152,21 @@ function applied(keys: readonly string[], answers: Answers, count: number, at: n
     putVersions.push({ key: keyOf(keys[index] as string), version: versionOf(fields.text()) });
   }
   return { kind: 'applied', putVersions, storeNow };
+}
+
+function entry(answers: Answers, at: number): StateEntry<unknown> {
+  const fields = new Strings(answers, at);
+  const [version, createdAt, updatedAt, expiresAt] = [
+    fields.number(),
+    fields.number(),
+    fields.number(),
+    fields.number(),
+  ];
+  const value: unknown = JSON.parse(fields.text());
+  // Not a number: there is no expiry.
+  return Number.isNaN(expiresAt)
+    ? { value, version, createdAt, updatedAt }
+    : { value, version, expiresAt, createdAt, updatedAt };
 }
 
 function page(answers: Answers, count: number, at: number, native: NativeBridge): ZLinkStoreScanResult {

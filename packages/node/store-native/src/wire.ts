@@ -17,6 +17,13 @@ export const enum Ask {
   Delete = 7,
   Ping = 8,
   Close = 9,
+  StateGet = 10,
+  StateSet = 11,
+  StateDelete = 12,
+  LockAcquire = 13,
+  LockAttach = 14,
+  LockRenew = 15,
+  LockRelease = 16,
   /** The reply of a user's Redis client to one command. */
   ClientReply = 0x100,
 }
@@ -39,10 +46,26 @@ export const enum Tell {
   Cancelled = 14,
   Segment = 15,
   Log = 16,
+  Entry = 18,
+  Absent = 19,
+  VersionConflict = 20,
+  LimitReached = 21,
+  Lease = 22,
+  Lost = 23,
   /** Asks a user's Redis client to send a command. */
   Command = 0x100,
   CommandDropped = 0x101,
   ClientDropped = 0x102,
+}
+
+/** Whether what is told is the answer to an operation. */
+export function isAnswer(kind: Tell): boolean {
+  return kind <= Tell.Cancelled || (kind >= Tell.Entry && kind <= Tell.Lost);
+}
+
+/** Whether what is asked for is of a project, whose errors have names of their own. */
+export function isOfProject(kind: Ask): boolean {
+  return kind >= Ask.StateGet && kind <= Ask.LockRelease;
 }
 
 /** Where the bytes of a value or payload are. */
@@ -117,6 +140,12 @@ export class Batch {
     this.#reserve(8);
     this.#view.setFloat64(this.length, value, true);
     this.length += 8;
+  }
+
+  /** A number that may be left out. */
+  optional(value: number | undefined): void {
+    this.byte(value === undefined ? 0 : 1);
+    if (value !== undefined) this.number(value);
   }
 
   /** A text that must be valid Unicode. */

@@ -1,0 +1,18 @@
+export {
+  type DistributedLocks,
+  type InvocationOptions,
+  type LockLease,
+  LockLostError,
+  type LockOptions,
+  LockUnavailableError,
+  Project,
+  type ProjectOptions,
+  type ProjectState,
+  RateLimitError,
+  StateConflictError,
+  type StateDeleteOptions,
+  type StateEntry,
+  type StateNamespace,
+  type StateWriteOptions,
+  ValidationError,
+} from '@zlink-systems/store-native/internal';
