@@ -7,8 +7,8 @@ use napi_derive::napi;
 use zlink_store::packed::wire::number;
 use zlink_store::packed::{Outlet, Store};
 use zlink_store::{
-    Address, Endpoint, Error, LocationStore, Pem, Project, ProjectId, ProjectOptions, RedisConfig, RelocationStore, StoreOptions, Tls,
-    limits,
+    Address, Endpoint, Error, LocationStore, Pem, Project, ProjectId, ProjectOptions, RedisConfig, RelocationStore, StoreOptions,
+    Tls, limits,
 };
 
 use crate::host::JsClient;
