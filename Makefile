@@ -53,7 +53,9 @@ build-java: jvm target/.java-built ## builds the native library for Java and the
 demo: build-node build-java ## three nodes of an actor framework at work on the embedded engine, in Node.js and in Java
 	@echo "== Three nodes of an actor framework on the embedded engine, in Node.js"
 	@node $(NODE)/examples/actors.mjs
-	@echo "== The same in Java"
+	@echo "== Two workers take turns with a lock"
+	@node $(NODE)/examples/turns.mjs
+	@echo "== The three nodes again, in Java"
 	@java -cp "$$(echo $(MAVEN_REPOSITORY)/systems/zlink/*/*/*.jar | tr ' ' ':')" $(JAVA)/examples/Actors.java
 
 # ---- tests ---------------------------------------------------------------------------------------------------------------

@@ -65,11 +65,18 @@ describe('installed', () => {
     const { value } = await store.read(key);
     await store.dispose();
     const closed = await store.read(key).catch((error) => error);
-    console.log(value.bytes[0], closed instanceof ZLinkStoreError, closed.code, typeof ZLinkRedisLocationStore);`;
-  const SAID = '7 true ZLINK_STORE_CLOSED function\n';
+    const project = new Project({ url: 'memory:', workspace: 'w', project: 'p' });
+    const lease = await project.locks().acquire('k');
+    await lease.release();
+    const lost = await lease.renew().catch((error) => error);
+    await project.dispose();
+    console.log(value.bytes[0], closed instanceof ZLinkStoreError, closed.code, typeof ZLinkRedisLocationStore);
+    console.log(lost instanceof LockLostError);`;
+  const SAID = '7 true ZLINK_STORE_CLOSED function\ntrue\n';
   const NAMES = {
     '@zlink-systems/framework-locations-embedded': '{ ZLinkEmbeddedLocationStore }',
     '@zlink-systems/framework-locations-redis': '{ ZLinkRedisLocationStore }',
+    '@zlink-systems/project-state': '{ LockLostError, Project }',
     '@zlink-systems/store-native': '{ ZLinkStoreError }',
   };
 
@@ -193,6 +200,44 @@ export const noClient: ZLinkRedisLocationOptions = { keyPrefix: 'p', client: 5 }
 // @ts-expect-error no options of a client
 export const noOptions: ZLinkRedisLocationOptions = { keyPrefix: 'p', clientOptions: { socket: 5 } };
 `;
+    // Whatever takes or gives the contract's types takes and gives ours.
+    const PROJECT = `
+import * as ours from '@zlink-systems/project-state';
+
+${text('./support/contract-project.txt').replaceAll('\ninterface', '\nexport interface')}
+
+const project = new ours.Project({ url: 'memory:', workspace: 'w', project: 'p', operationTimeoutMs: 5 });
+export const state: ProjectState = project.state;
+export const locks: DistributedLocks = project.locks({ deadline: new Date() });
+export const namespace: StateNamespace = project.state.namespace('n');
+export const entry = <T>(theirs: StateEntry<T>): ours.StateEntry<T> => theirs;
+export const back = <T>(mine: ours.StateEntry<T>): StateEntry<T> => mine;
+export const options = (write: StateWriteOptions, remove: StateDeleteOptions, lock: LockOptions) =>
+  [write, remove, lock] satisfies [ours.StateWriteOptions, ours.StateDeleteOptions, ours.LockOptions];
+
+export async function use(): Promise<number | undefined> {
+  const { signal } = new AbortController();
+  const current = await project.state.namespace('n').get<{ cursor: string }>('k', signal);
+  const cursor: string | undefined = current?.value.cursor;
+  const mine: ours.DistributedLocks = project.locks();
+  const lease: ours.LockLease | null = await mine.acquire('k', { waitMs: 1 }, signal);
+  const attached: LockLease = await mine.attach('id', signal);
+  await lease?.renew(5_000, signal);
+  await attached.release();
+  const result: string = await mine.withLock('k', async () => 'text', signal);
+  void [cursor, result, await mine.withLock('k', { leaseMs: 1 }, () => 7, signal)];
+  const errors = [ours.StateConflictError, ours.RateLimitError, ours.LockLostError, ours.ValidationError, ours.LockUnavailableError];
+  const argument = (error: unknown): string | undefined => (error instanceof ours.ValidationError ? error.argument : undefined);
+  await using last = project;
+  void [errors, argument, last];
+  return current?.expiresAt;
+}
+
+// @ts-expect-error a workspace is needed
+void new ours.Project({ url: 'memory:', project: 'p' });
+// @ts-expect-error an entry cannot be changed
+export const change = (mine: ours.StateEntry<number>) => { mine.value = 1; };
+`;
     const CLIENTS = `
 import { createClient, createCluster, type RedisClientOptions, type RedisClientType } from 'redis';
 import { ZLinkRedisLocationStore, type ZLinkRedisLocationOptions } from '@zlink-systems/framework-locations-redis';
@@ -213,6 +258,8 @@ export const cluster: ZLinkRedisLocationOptions = { client: createCluster({ root
     before(() => {
       user.write('ts/types.cts', USES);
       user.write('ts/types.mts', USES);
+      user.write('ts/project.cts', PROJECT);
+      user.write('ts/project.mts', PROJECT);
       user.write('ts/clients.cts', CLIENTS);
       user.write('ts/clients.mts', CLIENTS);
     });
@@ -237,7 +284,7 @@ export const cluster: ZLinkRedisLocationOptions = { client: createCluster({ root
             skipLibCheck: false,
             noEmit: true,
           };
-          const files = redis === undefined ? ['types'] : ['types', 'clients'];
+          const files = redis === undefined ? ['types', 'project'] : ['types', 'project', 'clients'];
           const include = files.flatMap((name) => [`${name}.cts`, `${name}.mts`]);
           user.write('ts/tsconfig.json', JSON.stringify({ compilerOptions, files: include }));
           try {

@@ -80,7 +80,10 @@ function invalid(error: Error, argument: string | undefined): Error {
   });
 }
 
-/** An error of the core. The stack begins at the caller of `from`. */
+/**
+ * An error of the core. The stack begins at the caller of `from`.
+ * @internal
+ */
 export function errorOf(failure: StoreFailure, from: (...args: never[]) => unknown, kind: Ask): Error {
   const error =
     failure.code === 'INVALID_ARGUMENT'
@@ -97,7 +100,10 @@ export function errorOf(failure: StoreFailure, from: (...args: never[]) => unkno
   return error;
 }
 
-/** Turns what was thrown while arguments were looked at into what the user gets. */
+/**
+ * Turns what was thrown while arguments were looked at into what the user gets.
+ * @internal
+ */
 export function thrown(problem: unknown, kind: Ask = Ask.Nothing): unknown {
   if (!(problem instanceof Wrong)) return problem;
   if (!isOfProject(kind)) return problem.error();
