@@ -210,8 +210,8 @@ const project = new ours.Project({ url: 'memory:', workspace: 'w', project: 'p',
 export const state: ProjectState = project.state;
 export const locks: DistributedLocks = project.locks({ deadline: new Date() });
 export const namespace: StateNamespace = project.state.namespace('n');
-export const entry = <T>(theirs: StateEntry<T>): ours.StateEntry<T> => theirs;
-export const back = <T>(mine: ours.StateEntry<T>): StateEntry<T> => mine;
+export const entry = <T,>(theirs: StateEntry<T>): ours.StateEntry<T> => theirs;
+export const back = <T,>(mine: ours.StateEntry<T>): StateEntry<T> => mine;
 export const options = (write: StateWriteOptions, remove: StateDeleteOptions, lock: LockOptions) =>
   [write, remove, lock] satisfies [ours.StateWriteOptions, ours.StateDeleteOptions, ours.LockOptions];
 
