@@ -108,10 +108,16 @@ lint: ## formatting, clippy, TypeScript
 
 # ---- benchmarks --------------------------------------------------------------------------------------------------------
 
+BENCH_NODE := tests/bench/node
+
+$(BENCH_NODE)/node_modules/.package-lock.json: $(BENCH_NODE)/package-lock.json
+	cd $(BENCH_NODE) && npm ci --no-audit --no-fund
+	@touch $@
+
 .PHONY: bench-node
-bench-node: servers build-node ## Node against node-redis, valkey-glide and others, in one run on one Redis
+bench-node: servers build-node $(BENCH_NODE)/node_modules/.package-lock.json ## Node against node-redis, valkey-glide and others, in one run on one Redis; ROWS="read scan" for some rows only
 	@cargo build -q -p zlink-test-servers
-	cd tests/bench/node && npm ci --no-audit --no-fund && node bench.mjs
+	@node $(BENCH_NODE)/bench.mjs $(ROWS)
 
 .PHONY: bench-java
 bench-java: servers build-java ## Java against Lettuce, in one run on one Redis
@@ -121,4 +127,4 @@ bench-java: servers build-java ## Java against Lettuce, in one run on one Redis
 
 .PHONY: clean
 clean: ## removes what was built
-	rm -rf target $(JAVA)/target $(JAVA)/*/target $(NODE)/node_modules $(NODE)/*/dist tests/bench/node/node_modules
+	rm -rf target $(JAVA)/target $(JAVA)/*/target $(NODE)/node_modules $(NODE)/*/dist $(BENCH_NODE)/node_modules
