@@ -9,8 +9,8 @@ import { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } from '@zlink-syste
 import { createClient } from 'redis';
 
 const STARTER = fileURLToPath(new URL('../../../target/debug/zlink-test-servers', import.meta.url));
-/** More than the largest number of operations in flight of any row; the client refuses what is beyond it. */
-const GLIDE_IN_FLIGHT = 4_096;
+/** More than any row has in flight, for the client refuses what is beyond, and long enough for a busy machine. */
+const GLIDE = { inflightRequestsLimit: 4_096, requestTimeout: 30_000 };
 
 export const VALUE = Buffer.alloc(256, 'v');
 /** A key of 30 bytes. */
@@ -31,7 +31,7 @@ export async function startRig() {
   const { hostname, port } = new URL(url);
   const glide = await GlideClient.createClient({
     addresses: [{ host: hostname, port: Number(port) }],
-    inflightRequestsLimit: GLIDE_IN_FLIGHT,
+    ...GLIDE,
   });
   return new Rig(server, url, redis, glide);
 }
@@ -52,7 +52,7 @@ class Rig {
     console.log(
       `Node.js ${process.version}, Redis ${redis} without persistence on loopback, ${cpus().length} × ${cpus()[0].model}, load ${loadavg()[0].toFixed(1)}\n` +
         `node-redis ${version('redis')}: one client, automatic pipelining, defaults otherwise\n` +
-        `valkey-glide ${version('@valkey/valkey-glide')}: one client, inflightRequestsLimit ${GLIDE_IN_FLIGHT}, defaults otherwise`,
+        `valkey-glide ${version('@valkey/valkey-glide')}: one client, ${JSON.stringify(GLIDE)}, defaults otherwise`,
     );
   }
 
