@@ -8,15 +8,18 @@ export const median = (numbers) => quantile(numbers, 0.5);
 export const quantile = (numbers, q) => [...numbers].sort((a, b) => a - b)[Math.min(numbers.length - 1, Math.floor(numbers.length * q))];
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** `inFlight` loops of `operation` for one round; operations per second, and the milliseconds of each if `waits` is given. */
-export async function throughput(operation, inFlight, roundMs = ROUND_MS, waits) {
+/**
+ * `inFlight` loops of `operation` for one round, or until `most` are done; operations per second, and the milliseconds of each
+ * if `waits` is given.
+ */
+export async function throughput(operation, inFlight, { roundMs = ROUND_MS, most = Infinity, waits } = {}) {
   let done = 0;
   const began = performance.now();
   const until = began + roundMs;
   const loop = async (lane) => {
     for (let i = 0; ; i++) {
       const before = performance.now();
-      if (before >= until) return;
+      if (before >= until || done >= most) return;
       await operation(lane, i);
       waits?.push(performance.now() - before);
       done++;
@@ -28,20 +31,22 @@ export async function throughput(operation, inFlight, roundMs = ROUND_MS, waits)
 
 /**
  * Runs the sides of one row in turn, after a warm-up. `sides` maps a name to `(lane, i) => Promise`. Per side: operations per
- * second by round, and the server's CPU microseconds per operation by round, if `serverCpu` tells the seconds used so far.
+ * second by round, and the server's CPU microseconds per operation by round, if `serverCpu` tells the seconds used so far. What
+ * `tidy` does after each round is not measured.
  */
-export async function row(sides, inFlight, { serverCpu } = {}) {
+export async function row(sides, inFlight, { serverCpu, most, tidy } = {}) {
   const all = Object.entries(sides);
   const results = Object.fromEntries(all.map(([name]) => [name, { perSecond: [], cpuUs: [] }]));
-  for (const [, operation] of all) await throughput(operation, inFlight, ROUND_MS / 3);
+  for (const [, operation] of all) await throughput(operation, inFlight, { roundMs: ROUND_MS / 3, most });
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, operation] of all) {
       const before = (await serverCpu?.()) ?? 0;
       const began = performance.now();
-      const perSecond = await throughput(operation, inFlight);
+      const perSecond = await throughput(operation, inFlight, { most });
       const operations = (perSecond * (performance.now() - began)) / 1_000;
       results[name].perSecond.push(perSecond);
       if (serverCpu) results[name].cpuUs.push((((await serverCpu()) - before) * 1e6) / operations);
+      await tidy?.();
     }
   }
   return results;
