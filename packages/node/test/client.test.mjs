@@ -207,8 +207,10 @@ describe('a client whose server is away', () => {
     assert.ok(['ZLINK_STORE_TIMEOUT', 'ZLINK_STORE_UNAVAILABLE'].includes(failed.code), failed.code);
     const back = await startRedisAt(port);
     await until(() => client.isReady);
-    assert.equal((await store.read(key('late'))).kind, 'missing');
-    await store.dispose();
+    // What the client sends, it sends in order: had it kept the write, it would be there.
+    const patient = new ZLinkRedisLocationStore({ client, keyPrefix: 'late', operationTimeoutMs: 10_000 });
+    assert.equal((await patient.read(key('late'))).kind, 'missing');
+    await Promise.all([store.dispose(), patient.dispose()]);
     client.destroy();
     await back.stop();
   });
