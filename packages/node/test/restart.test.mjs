@@ -22,6 +22,10 @@ for (const [how, connect] of Object.entries(connections)) {
   test(`Redis killed and restarted under load, through ${how}`, async (t) => {
     const server = await startServer('single', '--aof');
     const { options, end } = connect(server.url);
+    t.after(async () => {
+      end();
+      await server.stop();
+    });
     const limits = { operationTimeoutMs: 3_000 };
     const locations = new ZLinkRedisLocationStore({ ...options, ...limits, keyPrefix: 'restart' });
     const relocations = new ZLinkRedisRelocationStore({ ...options, ...limits, keyPrefix: 'restart-blobs' });
@@ -50,7 +54,5 @@ for (const [how, connect] of Object.entries(connections)) {
     assert.ok(work.counts.scans > 0 && work.counts.reads > 0);
     assert.ok(work.counts.unknown + work.counts.notApplied > 0, 'the kills were felt');
     await Promise.all([locations, relocations, ...others].map((store) => store.dispose()));
-    end();
-    await server.stop();
   });
 }
