@@ -34,7 +34,7 @@ describe('an error', () => {
   });
 
   const as = (user, url = proxy.url) => url.replace('//', `//${user}:${PASSWORD}@`);
-  const open = (url = as('app'), operationTimeoutMs = 500) =>
+  const open = (url = as('app'), operationTimeoutMs = 30_000) =>
     new ZLinkRedisLocationStore({ url, keyPrefix: 'errors', operationTimeoutMs });
   const failed = async (operation) => {
     const error = await operation.then(
@@ -110,8 +110,10 @@ describe('an error', () => {
   });
 
   test('TIMEOUT: a read surely changed nothing, a write may have', async () => {
-    const store = open();
-    await store.read(key('warm'));
+    // One that has time makes the connection, which both share.
+    const patient = open();
+    await patient.read(key('warm'));
+    const store = open(as('app'), 2_000);
     proxy.swallow();
     const [reading, writing] = await Promise.all([failed(store.read(key('a'))), failed(store.write(put('a')))]);
     is(reading, 'TIMEOUT', 'notApplied', true);
@@ -119,7 +121,7 @@ describe('an error', () => {
     assert.equal(stats(store).errors.TIMEOUT, 2);
     proxy.swallow(false);
     proxy.cut();
-    await store.dispose();
+    await Promise.all([store.dispose(), patient.dispose()]);
   });
 
   test('UNAVAILABLE or TIMEOUT when nobody listens: not applied', async () => {
@@ -127,7 +129,7 @@ describe('an error', () => {
     await new Promise((resolve) => free.listen(0, '127.0.0.1', resolve));
     const { port } = free.address();
     await new Promise((resolve) => free.close(resolve));
-    const store = open(`redis://user:${PASSWORD}@127.0.0.1:${port}`);
+    const store = open(`redis://user:${PASSWORD}@127.0.0.1:${port}`, 500);
     for (const begin of [() => store.read(key('a')), () => store.write(put('a')), () => ping(store)]) {
       const error = await failed(begin());
       is(error, /UNAVAILABLE|TIMEOUT/.exec(error.code)?.[0], 'notApplied', true);
@@ -136,12 +138,12 @@ describe('an error', () => {
   });
 
   test('UNAVAILABLE: the connection is lost', async () => {
-    const store = open(as('app'), 3_000);
+    const store = open();
     await store.read(key('warm'));
     // The write arrives and its answer does not; a delete leaves no mark that could be looked for.
     proxy.swallow();
-    const writing = failed(store.write({ conditions: [], mutations: [{ kind: 'delete', key: key('a') }] }));
-    await until(() => proxy.said.includes('{errors}:r:a'));
+    const writing = failed(store.write({ conditions: [], mutations: [{ kind: 'delete', key: key('lost') }] }));
+    await until(() => proxy.said.includes('{errors}:r:lost'));
     proxy.cut();
     proxy.swallow(false);
     is(await writing, 'UNAVAILABLE', 'unknown', true);
@@ -164,7 +166,7 @@ describe('an error', () => {
 
   test('OUT_OF_MEMORY: the engine refused the write', async () => {
     const full = await startRedis('--maxmemory-policy', 'noeviction');
-    const store = open(full.url, 2_000);
+    const store = open(full.url);
     await store.read(key('warm'));
     await full.command('CONFIG', 'SET', 'maxmemory', 1);
     is(await failed(store.write(put('a', new Uint8Array(1_000)))), 'OUT_OF_MEMORY', 'notApplied', true);
@@ -205,7 +207,7 @@ describe('an error', () => {
     const blobs = new ZLinkRedisRelocationStore({
       url: as('app'),
       keyPrefix: 'errors-blobs',
-      operationTimeoutMs: 5_000,
+      operationTimeoutMs: 30_000,
     });
     const reference = { value: 'broken' };
     assert.equal((await blobs.put(reference, Buffer.alloc(1 << 20, VALUE), 60_000)).kind, 'stored');
