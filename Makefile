@@ -10,6 +10,7 @@ MVN := MAVEN_OPTS="-Dorg.slf4j.simpleLogger.defaultLogLevel=warn -Dorg.slf4j.sim
 	mvn -B -ntp -f $(JAVA)/pom.xml
 # The artifacts as their users get them.
 MAVEN_REPOSITORY := target/maven-repository
+JARS = $$(echo $(MAVEN_REPOSITORY)/systems/zlink/*/*/*.jar | tr ' ' ':')
 RUN := tests/tools/run
 
 .PHONY: help
@@ -56,7 +57,7 @@ demo: build-node build-java ## three nodes of an actor framework at work on the 
 	@echo "== Two workers take turns with a lock"
 	@node $(NODE)/examples/turns.mjs
 	@echo "== The three nodes again, in Java"
-	@java -cp "$$(echo $(MAVEN_REPOSITORY)/systems/zlink/*/*/*.jar | tr ' ' ':')" $(JAVA)/examples/Actors.java
+	@java -cp "$(JARS)" $(JAVA)/examples/Actors.java
 
 # ---- tests ---------------------------------------------------------------------------------------------------------------
 
@@ -66,6 +67,7 @@ test: ## installs and starts what the tests need, and runs all of them
 	@$(MAKE) --no-print-directory test-rust
 	@$(MAKE) --no-print-directory test-node
 	@$(MAKE) --no-print-directory test-java
+	@$(MAKE) --no-print-directory test-interop
 	@$(MAKE) --no-print-directory test-same
 	@$(MAKE) --no-print-directory test-faults
 	@tests/tools/summary
@@ -94,6 +96,14 @@ test-java: servers build-java ## the Maven artifacts and the scenarios, from Jav
 	@echo "== Java: the binding's own tests and the conformance scenarios, on JDK 17 and on 25"
 	@$(RUN) java env JAVA_HOME="$$(tests/tools/jdk 17)" $(MVN) verify -Dzlink.jdk.newer="$$(tests/tools/jdk 25)"
 
+.PHONY: test-interop
+test-interop: servers build-node build-java ## what one language wrote, another reads: on one Redis, and in one folder
+	@cargo build -q -p zlink-test-servers
+	@mvn -q -B -ntp -f tests/interop/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/interop-java.libraries"
+	@echo "$(JARS):$$(cat target/interop-java.libraries)" > target/interop-java.classpath
+	@echo "== Interop: processes of two languages on the same data"
+	@$(RUN) interop node --test tests/interop/interop.test.mjs
+
 .PHONY: test-faults
 test-faults: servers ## crashes, kills and restarts
 	@echo "== Faults: processes killed, servers restarted, links cut"
@@ -102,25 +112,40 @@ test-faults: servers ## crashes, kills and restarts
 # ---- lints ---------------------------------------------------------------------------------------------------------------
 
 .PHONY: lint
-lint: ## formatting, clippy, TypeScript
+lint: ## formatting, clippy, TypeScript, Javadoc
 	@echo "== Lints"
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cd $(NODE) && npm ci --no-audit --no-fund --silent && npm run --silent lint
+	@$(MAKE) --no-print-directory lint-javadoc
+
+# Java's own warnings are errors of its build.
+JAVA_MODULE = sed -n 's/.*module \([a-z.]*\) {/\1/p'
+.PHONY: lint-javadoc
+lint-javadoc: jvm ## the documentation of the Java packages is complete, and its references are right
+	@javadoc -quiet -Xdoclint:all -Werror -d target/javadoc \
+		$$(for sources in $(JAVA)/*/src/main/java; do echo --module-source-path $$($(JAVA_MODULE) $$sources/module-info.java)=$$sources; done) \
+		--module $$($(JAVA_MODULE) $(JAVA)/*/src/main/java/module-info.java | paste -sd,)
 
 # ---- benchmarks --------------------------------------------------------------------------------------------------------
 
+BENCH_NODE := tests/bench/node
+
+$(BENCH_NODE)/node_modules/.package-lock.json: $(BENCH_NODE)/package-lock.json
+	cd $(BENCH_NODE) && npm ci --no-audit --no-fund
+	@touch $@
+
 .PHONY: bench-node
-bench-node: servers build-node ## Node against node-redis, valkey-glide and others, in one run on one Redis
+bench-node: servers build-node $(BENCH_NODE)/node_modules/.package-lock.json ## Node against node-redis, valkey-glide and others, in one run on one Redis; ROWS="read scan" for some rows only
 	@cargo build -q -p zlink-test-servers
-	cd tests/bench/node && npm ci --no-audit --no-fund && node bench.mjs
+	@node $(BENCH_NODE)/bench.mjs $(ROWS)
 
 .PHONY: bench-java
 bench-java: servers build-java ## Java against Lettuce, in one run on one Redis
 	@cargo build -q -p zlink-test-servers
 	@mvn -q -B -ntp -f tests/bench/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/bench-java.classpath"
-	@java -Xms1g -Xmx1g -cp "$$(echo $(MAVEN_REPOSITORY)/systems/zlink/*/*/*.jar | tr ' ' ':'):$$(cat target/bench-java.classpath)" tests/bench/java/Bench.java $(ROWS)
+	@java -Xms1g -Xmx1g -cp "$(JARS):$$(cat target/bench-java.classpath)" tests/bench/java/Bench.java $(ROWS)
 
 .PHONY: clean
 clean: ## removes what was built
-	rm -rf target $(JAVA)/target $(JAVA)/*/target $(NODE)/node_modules $(NODE)/*/dist tests/bench/node/node_modules
+	rm -rf target $(JAVA)/target $(JAVA)/*/target $(NODE)/node_modules $(NODE)/*/dist $(BENCH_NODE)/node_modules

@@ -3,7 +3,8 @@
 //!
 //! No thread of ours is ever attached to the virtual machine (it would keep the process alive, and would find no class of a child
 //! class loader). Java submits packed requests ([`zlink_store::packed`]), one call each, and one daemon thread of Java's waits in
-//! [`collect`](native::collect) for batches of answers.
+//! [`collect`](native::collect) for batches of answers. A thread of the caller's that waits for one answer gets it directly
+//! ([`wait_for`](native::wait_for)): a lone call does not pay for batching.
 
 mod arrays;
 mod bell;

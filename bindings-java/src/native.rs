@@ -7,7 +7,7 @@ use std::time::Duration;
 use jni::errors::{Result, ThrowRuntimeExAndDefault};
 use jni::objects::{JByteArray, JClass, JObjectArray};
 use jni::sys::{JNI_VERSION_1_8, jboolean, jint, jlong};
-use jni::{EnvUnowned, JavaVM, jni_mangle};
+use jni::{Env, EnvUnowned, JavaVM, jni_mangle, jni_str};
 use zlink_store::packed::wire::{Record, tell};
 use zlink_store::packed::{Request, Taken, packed_error};
 use zlink_store::{Error, limits};
@@ -130,6 +130,32 @@ pub fn collect<'local>(
     .resolve::<ThrowRuntimeExAndDefault>()
 }
 
+/// Waits for the answer to one operation alone, at most `timeout_ms`. Null if it goes, or has gone, to the thread that collects.
+#[jni_mangle("systems.zlink.store.internal.Native", "await")]
+pub fn wait_for<'local>(
+    mut env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    ticket: jint,
+    timeout_ms: jint,
+) -> JByteArray<'local> {
+    env.with_env(|env| -> Result<_> {
+        let patience = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or_default());
+        let Some(record) = SIDE.bridge.wait_for(ticket.cast_unsigned(), patience) else { return Ok(JByteArray::null()) };
+        env.byte_array_from_slice(&record).inspect_err(|_| SIDE.bridge.put_back(record))
+    })
+    .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Makes the thread that waits for this answer look for it elsewhere.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn release<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, ticket: jint) {
+    env.with_env(|_| -> Result<_> {
+        SIDE.bridge.release(ticket.cast_unsigned());
+        Ok(())
+    })
+    .resolve::<ThrowRuntimeExAndDefault>();
+}
+
 /// Makes the thread that waits in `collect` come back.
 #[jni_mangle("systems.zlink.store.internal.Native")]
 pub fn nudge<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>) {
@@ -145,11 +171,18 @@ pub fn nudge<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>) {
 pub fn take<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, number: jint, wanted: jboolean) -> JByteArray<'local> {
     env.with_env(|env| -> Result<_> {
         match SIDE.bridge.take(number.cast_unsigned()) {
-            Some(bytes) if wanted => env.byte_array_from_slice(&bytes),
+            Some(bytes) if wanted => env.byte_array_from_slice(&bytes).or_else(|error| no_room(env, error)),
             _ => Ok(JByteArray::null()),
         }
     })
     .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Tells Java that it has no room for an array (`error` says no more than that it was not to be had).
+fn no_room<'local>(env: &mut Env<'local>, error: jni::errors::Error) -> Result<JByteArray<'local>> {
+    let said = jni_str!("no room for the bytes of an answer");
+    env.throw_new(jni_str!("java/lang/OutOfMemoryError"), said)?;
+    Err(error)
 }
 
 /// Answers a question for the part of `payload` between `start` and `end`; without a payload, it is gone.

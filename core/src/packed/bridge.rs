@@ -176,6 +176,22 @@ impl Bridge {
         self.inbox.cancel(ticket);
     }
 
+    /// Waits for the answer to `ticket` on this thread, at most for `patience`: it comes here directly, which spares a lone call
+    /// the thread that collects. `None` if it has gone to the mailbox, or has not come yet and will go there.
+    pub fn wait_for(&self, ticket: u32, patience: Duration) -> Option<Vec<u8>> {
+        self.mailbox.awaited.wait(ticket, patience)
+    }
+
+    /// Whoever waits for this answer learns that it has gone to the mailbox.
+    pub fn release(&self, ticket: u32) {
+        drop(self.mailbox.awaited.who(ticket));
+    }
+
+    /// Puts back an answer that could not be handed over.
+    pub fn put_back(&self, mut record: Vec<u8>) {
+        self.mailbox.post(|out| out.append(&mut record));
+    }
+
     /// For records of the binding's own.
     pub fn outlet(&self) -> Outlet {
         Outlet(Arc::clone(&self.mailbox))

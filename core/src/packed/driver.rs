@@ -143,8 +143,10 @@ impl Driver {
             // Before the answer is out: afterwards the ticket may be another operation's.
             apart.lock().remove(&ticket);
             let mut packed = Vec::new();
-            finished.pack(&mailbox, &mut packed);
-            mailbox.post(|out| out.append(&mut packed));
+            finished.give_or_pack(&mailbox, &mut packed);
+            if !packed.is_empty() {
+                mailbox.post(|out| out.append(&mut packed));
+            }
         });
     }
 
@@ -167,7 +169,7 @@ impl Future for Driver {
         driver.take_what_came();
         let mut undelivered = 0;
         while let Poll::Ready(Some(finished)) = Pin::new(&mut driver.running).poll_next(context) {
-            finished.pack(&driver.mailbox, &mut driver.answers);
+            finished.give_or_pack(&driver.mailbox, &mut driver.answers);
             undelivered += 1;
             if undelivered == DELIVERED_TOGETHER {
                 driver.deliver();

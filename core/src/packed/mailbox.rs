@@ -9,6 +9,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use super::awaited::Awaited;
 use super::bridge::Dialect;
 use crate::contract::Error;
 
@@ -25,6 +26,8 @@ pub(super) struct Mailbox {
     next: AtomicU32,
     /// Byte strings too large to be copied twice; fetched by number.
     pub(super) large: Waiting<Bytes>,
+    /// Who waits for one answer alone.
+    pub(super) awaited: Awaited,
     /// Who waits for a part of a payload.
     pub(super) segments: Waiting<oneshot::Sender<Result<Bytes, Error>>>,
 }
@@ -39,6 +42,7 @@ impl Mailbox {
             closed: AtomicBool::new(false),
             next: AtomicU32::new(0),
             large: Waiting::default(),
+            awaited: Awaited::default(),
             segments: Waiting::default(),
         }
     }

@@ -6,6 +6,7 @@
 //! others are driven by one task per bridge. Every operation that was taken is answered exactly once, whatever happens to it.
 
 mod answer;
+mod awaited;
 mod bridge;
 mod driver;
 mod log;

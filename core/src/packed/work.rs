@@ -237,6 +237,18 @@ pub(super) struct Finished {
 }
 
 impl Finished {
+    /// Gives the answer to the thread that waits for it, if there is one; else packs it into `out`.
+    pub(super) fn give_or_pack(self, mailbox: &Mailbox, out: &mut Vec<u8>) {
+        match mailbox.awaited.who(self.ticket) {
+            Some(waiter) => {
+                let mut record = Vec::new();
+                self.pack(mailbox, &mut record);
+                waiter.answer(record);
+            }
+            None => self.pack(mailbox, out),
+        }
+    }
+
     pub(super) fn pack(self, mailbox: &Mailbox, out: &mut Vec<u8>) {
         let start = out.len();
         self.answer.pack(self.ticket, mailbox, out);

@@ -165,9 +165,13 @@ describe('a client that will not do', () => {
 });
 
 describe('a client whose server is away', () => {
-  test('ends operations with an error, does not end the process, and works again afterwards', async () => {
+  test('ends operations with an error, does not end the process, and works again afterwards', async (t) => {
     const proxy = await startProxy(server.port);
     const client = redis6.createClient({ url: proxy.url, socket: { reconnectStrategy: 20 } });
+    t.after(async () => {
+      client.destroy();
+      await proxy.stop();
+    });
     const store = new ZLinkRedisLocationStore({ client, keyPrefix: 'away', operationTimeoutMs: 500 });
     await store.write(put('a', every));
     proxy.swallow();
@@ -178,8 +182,6 @@ describe('a client whose server is away', () => {
     proxy.cut();
     await until(async () => (await store.read(key('a')).catch(() => ({}))).kind === 'found');
     await store.dispose();
-    client.destroy();
-    await proxy.stop();
   });
 
   test('is not opened again after its owner has closed it', async () => {
@@ -196,20 +198,22 @@ describe('a client whose server is away', () => {
     await client.close();
   });
 
-  test('sends nothing later that was given up while it was away', async () => {
+  test('sends nothing later that was given up while it was away', async (t) => {
     const gone = await startRedis();
     const { port } = gone;
     await gone.stop();
     const client = redis6.createClient({ url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: 20 } });
+    t.after(() => client.destroy());
     const store = new ZLinkRedisLocationStore({ client, keyPrefix: 'late', operationTimeoutMs: 200 });
     const failed = await store.write(put('late', every)).catch((error) => error);
     // Only the client knows whether it has sent a command: what it was given counts as sent.
     assert.ok(['ZLINK_STORE_TIMEOUT', 'ZLINK_STORE_UNAVAILABLE'].includes(failed.code), failed.code);
     const back = await startRedisAt(port);
     await until(() => client.isReady);
-    assert.equal((await store.read(key('late'))).kind, 'missing');
-    await store.dispose();
-    client.destroy();
+    // What the client sends, it sends in order: had it kept the write, it would be there.
+    const patient = new ZLinkRedisLocationStore({ client, keyPrefix: 'late', operationTimeoutMs: 10_000 });
+    assert.equal((await patient.read(key('late'))).kind, 'missing');
+    await Promise.all([store.dispose(), patient.dispose()]);
     await back.stop();
   });
 });

@@ -1,18 +1,20 @@
-// Every code of an error, provoked; and what no error shows.
+// Every code of an error, provoked, on stores that log in with a password; and what no error shows.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { inspect } from 'node:util';
 import { ZLinkEmbeddedLocationStore } from '@zlink-systems/framework-locations-embedded';
-import { ZLinkRedisLocationStore } from '@zlink-systems/framework-locations-redis';
+import { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } from '@zlink-systems/framework-locations-redis';
 import { ping, stats, ZLinkStoreError } from '@zlink-systems/store-native';
-import { startProxy } from './support/proxy.mjs';
+import { startProxy, until } from './support/proxy.mjs';
 import { startRedis } from './support/redis.mjs';
 
 const key = (value) => ({ value });
-const put = (name, bytes = new Uint8Array(1)) => ({
+const VALUE = 'Hidden-Value';
+const put = (name, bytes = Buffer.from(VALUE)) => ({
   conditions: [],
   mutations: [{ kind: 'put', key: key(name), bytes }],
 });
@@ -23,6 +25,7 @@ describe('an error', () => {
   let proxy;
   before(async () => {
     server = await startRedis();
+    await server.command('ACL', 'SETUSER', 'app', 'on', `>${PASSWORD}`, '~*', '+@all');
     proxy = await startProxy(server.port);
   });
   after(async () => {
@@ -30,7 +33,8 @@ describe('an error', () => {
     await server.stop();
   });
 
-  const open = (url = proxy.url, operationTimeoutMs = 500) =>
+  const as = (user, url = proxy.url) => url.replace('//', `//${user}:${PASSWORD}@`);
+  const open = (url = as('app'), operationTimeoutMs = 30_000) =>
     new ZLinkRedisLocationStore({ url, keyPrefix: 'errors', operationTimeoutMs });
   const failed = async (operation) => {
     const error = await operation.then(
@@ -38,7 +42,10 @@ describe('an error', () => {
       (said) => said,
     );
     assert.ok(error instanceof Error);
-    assert.ok(!`${error.message}${error.stack}${JSON.stringify(error)}`.includes(PASSWORD));
+    const shown = `${error.message}${error.stack}${JSON.stringify(error)}${inspect(error)}`;
+    for (const secret of [PASSWORD, VALUE, '{errors', 'redis.call', 'local ']) {
+      assert.ok(!shown.includes(secret), `an error shows ${secret}: ${error.message}`);
+    }
     return error;
   };
   const is = (error, code, outcome, retryable) => {
@@ -103,8 +110,10 @@ describe('an error', () => {
   });
 
   test('TIMEOUT: a read surely changed nothing, a write may have', async () => {
-    const store = open();
-    await store.read(key('warm'));
+    // One that has time makes the connection, which both share.
+    const patient = open();
+    await patient.read(key('warm'));
+    const store = open(as('app'), 2_000);
     proxy.swallow();
     const [reading, writing] = await Promise.all([failed(store.read(key('a'))), failed(store.write(put('a')))]);
     is(reading, 'TIMEOUT', 'notApplied', true);
@@ -112,7 +121,7 @@ describe('an error', () => {
     assert.equal(stats(store).errors.TIMEOUT, 2);
     proxy.swallow(false);
     proxy.cut();
-    await store.dispose();
+    await Promise.all([store.dispose(), patient.dispose()]);
   });
 
   test('UNAVAILABLE or TIMEOUT when nobody listens: not applied', async () => {
@@ -120,7 +129,7 @@ describe('an error', () => {
     await new Promise((resolve) => free.listen(0, '127.0.0.1', resolve));
     const { port } = free.address();
     await new Promise((resolve) => free.close(resolve));
-    const store = open(`redis://user:${PASSWORD}@127.0.0.1:${port}`);
+    const store = open(`redis://user:${PASSWORD}@127.0.0.1:${port}`, 500);
     for (const begin of [() => store.read(key('a')), () => store.write(put('a')), () => ping(store)]) {
       const error = await failed(begin());
       is(error, /UNAVAILABLE|TIMEOUT/.exec(error.code)?.[0], 'notApplied', true);
@@ -128,12 +137,26 @@ describe('an error', () => {
     await store.dispose();
   });
 
+  test('UNAVAILABLE: the connection is lost', async () => {
+    const store = open();
+    await store.read(key('warm'));
+    // The write arrives and its answer does not; a delete leaves no mark that could be looked for.
+    proxy.swallow();
+    const writing = failed(store.write({ conditions: [], mutations: [{ kind: 'delete', key: key('lost') }] }));
+    await until(() => proxy.said.includes('{errors}:r:lost'));
+    proxy.cut();
+    proxy.swallow(false);
+    is(await writing, 'UNAVAILABLE', 'unknown', true);
+    assert.equal((await store.read(key('a'))).kind, 'missing');
+    await store.dispose();
+  });
+
   test('UNAUTHENTICATED: wrong credentials, and a command that the user may not run, by name', async () => {
-    const store = open(proxy.url.replace('//', `//nobody:${PASSWORD}@`));
+    const store = open(as('nobody'));
     is(await failed(store.read(key('a'))), 'UNAUTHENTICATED', 'notApplied', false);
     await store.dispose();
     await server.command('ACL', 'SETUSER', 'reader', 'on', `>${PASSWORD}`, '~*', '+@all', '-evalsha', '-eval');
-    const reader = open(proxy.url.replace('//', `//reader:${PASSWORD}@`));
+    const reader = open(as('reader'));
     assert.equal((await reader.read(key('a'))).kind, 'missing');
     const denied = await failed(reader.write(put('a')));
     is(denied, 'UNAUTHENTICATED', 'notApplied', false);
@@ -143,7 +166,7 @@ describe('an error', () => {
 
   test('OUT_OF_MEMORY: the engine refused the write', async () => {
     const full = await startRedis('--maxmemory-policy', 'noeviction');
-    const store = open(full.url, 2_000);
+    const store = open(full.url);
     await store.read(key('warm'));
     await full.command('CONFIG', 'SET', 'maxmemory', 1);
     is(await failed(store.write(put('a', new Uint8Array(1_000)))), 'OUT_OF_MEMORY', 'notApplied', true);
@@ -154,12 +177,49 @@ describe('an error', () => {
   test('INCOMPATIBLE: a folder that holds something else', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'zlink-foreign-'));
     writeFileSync(join(folder, 'something.txt'), 'else');
-    const opened = await (async () => new ZLinkEmbeddedLocationStore({ path: folder }).read(key('a')))().catch(
-      (e) => e,
-    );
-    assert.equal(opened.code, 'ZLINK_STORE_INCOMPATIBLE', opened.message);
-    assert.ok(opened instanceof ZLinkStoreError);
+    const opening = (async () => new ZLinkEmbeddedLocationStore({ path: folder }).read(key('a')))();
+    is(await failed(opening), 'INCOMPATIBLE', 'notApplied', false);
     rmSync(folder, { recursive: true });
+  });
+
+  test('INCOMPATIBLE: a newer layout, and a foreign type under a key of the store', async () => {
+    const other = await startRedis();
+    const store = open(other.url);
+    await store.write(put('a'));
+    await other.command('DEL', '{errors}:r:a');
+    await other.command('LPUSH', '{errors}:r:a', VALUE);
+    is(await failed(store.write(put('a'))), 'INCOMPATIBLE', 'notApplied', false);
+    assert.equal((await store.write(put('b'))).kind, 'applied');
+    assert.match(await other.command('GET', '{errors}:f'), /^\$1\r\n1\r\n$/);
+    await other.command('SET', '{errors}:f', '2');
+    for (const begin of [
+      () => store.read(key('b')),
+      () => store.write(put('b')),
+      () => store.scan({ prefix: '', limit: 1 }),
+    ]) {
+      is(await failed(begin()), 'INCOMPATIBLE', 'notApplied', false);
+    }
+    await store.dispose();
+    await other.stop();
+  });
+
+  test('INTERNAL: a blob that somebody else took parts out of', async () => {
+    const blobs = new ZLinkRedisRelocationStore({
+      url: as('app'),
+      keyPrefix: 'errors-blobs',
+      operationTimeoutMs: 30_000,
+    });
+    const reference = { value: 'broken' };
+    assert.equal((await blobs.put(reference, Buffer.alloc(1 << 20, VALUE), 60_000)).kind, 'stored');
+    const large = `local all = redis.call('KEYS', '{errors-blobs*')
+      for _, key in ipairs(all) do if redis.call('STRLEN', key) > 200000 then return redis.call('DEL', key) end end`;
+    assert.equal(await server.command('EVAL', large, 0), ':1\r\n');
+    is(await failed(blobs.read(reference)), 'INTERNAL', 'notApplied', false);
+    is(await failed(blobs.renew(reference, 60_000)), 'INTERNAL', 'notApplied', false);
+    // It can be deleted, and is no fault of anybody's afterwards.
+    await blobs.delete(reference);
+    assert.equal((await blobs.read(reference)).kind, 'missing');
+    await blobs.dispose();
   });
 
   test('CLOSED: after dispose; argument errors go before it', async () => {

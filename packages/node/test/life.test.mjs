@@ -1,6 +1,7 @@
 // When a process ends, with and without stores (F32), and worker threads that end at any moment (F33).
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -43,8 +44,8 @@ describe('a process', () => {
 
   test('ends by itself after only importing the packages', async () => {
     for (const name of [embedded, redisPackage, native]) {
-      assert.deepEqual(ended(await run(`require(${JSON.stringify(name)})`, { module: false, ms: 5_000 })), good);
-      assert.deepEqual(ended(await run(`await import(${JSON.stringify(name)})`, { ms: 5_000 })), good);
+      assert.deepEqual(ended(await run(`require(${JSON.stringify(name)})`, { module: false })), good);
+      assert.deepEqual(ended(await run(`await import(${JSON.stringify(name)})`)), good);
     }
   });
 
@@ -81,6 +82,17 @@ describe('a process', () => {
         const exit = when === '' ? 'process.exit(0)' : `${when}() => process.exit(0))`;
         assert.deepEqual(ended(await script(`${OPERATIONS} ${exit}`)), good);
       }
+    });
+
+    test(`ends with its own code after an uncaught exception (${kind})`, async () => {
+      const { code, signal, stderr } = await script(
+        `${OPERATIONS} process.nextTick(() => { throw new Error('of the caller'); });`,
+      );
+      assert.deepEqual({ code, signal }, { code: 1, signal: null });
+      assert.match(stderr, /Error: of the caller/);
+      const own = `process.on('uncaughtException', () => process.exit(9)); ${OPERATIONS}`;
+      const end = await script(`${own} setImmediate(() => { throw new Error('of the caller'); });`);
+      assert.deepEqual(ended(end), { code: 9, signal: null, stderr: '' });
     });
   }
 
@@ -133,6 +145,124 @@ describe('a process', () => {
     });
     await proxy.stop();
   });
+});
+
+describe('a process with operations that nobody answers', () => {
+  const sockets = new Set();
+  const silent = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}));
+  });
+  const ports = {};
+  before(async () => {
+    const listening = (server) => new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listening(silent);
+    const gone = createServer();
+    await listening(gone);
+    ports['that refuses'] = gone.address().port;
+    ports['that is silent'] = silent.address().port;
+    await new Promise((resolve) => gone.close(resolve));
+  });
+  after(() => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+
+  // Far longer than a process of these tests may live.
+  const FOREVER_MS = 600_000;
+  const operations = (port, operationTimeoutMs) => `
+    const { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } = require(${JSON.stringify(redisPackage)});
+    const settings = { url: 'redis://127.0.0.1:${port}', operationTimeoutMs: ${operationTimeoutMs} };
+    const store = new ZLinkRedisLocationStore({ ...settings, keyPrefix: 'life' });
+    const blobs = new ZLinkRedisRelocationStore({ ...settings, keyPrefix: 'life-blobs' });
+    const operations = [
+      store.read({ value: 'a' }),
+      store.write({ conditions: [], mutations: [{ kind: 'put', key: { value: 'a' }, bytes: new Uint8Array(9) }] }),
+      store.scan({ prefix: '', limit: 1 }),
+      blobs.put({ value: 'b' }, new Uint8Array(3 << 20), 60000),
+      blobs.read({ value: 'b' }),
+      blobs.renew({ value: 'b' }, 60000),
+      blobs.delete({ value: 'b' }),
+    ];
+    const ends = Promise.allSettled(operations);`;
+
+  for (const server of ['that refuses', 'that is silent']) {
+    const script = (body, operationTimeoutMs = FOREVER_MS) =>
+      run(`${operations(ports[server], operationTimeoutMs)} ${body}`, { module: false });
+
+    test(`lives until all have ended, and no longer (a server ${server})`, async () => {
+      const end = await script(
+        `ends.then((ends) => console.log(ends.every(({ reason }) => /UNAVAILABLE|TIMEOUT/.test(reason.code))));`,
+        700,
+      );
+      assert.deepEqual({ ...ended(end), stdout: end.stdout }, { ...good, stdout: 'true\n' });
+    });
+
+    test(`may await one at its top level (a server ${server})`, async () => {
+      const end = await run(
+        `import { createRequire } from 'node:module';
+        const require = createRequire(import.meta.url);
+        ${operations(ports[server], 700)}
+        await ends;
+        console.log('awaited');`,
+      );
+      assert.deepEqual({ ...ended(end), stdout: end.stdout }, { ...good, stdout: 'awaited\n' });
+    });
+
+    test(`ends when all were aborted (a server ${server})`, async () => {
+      const end = await run(
+        `const { ZLinkRedisLocationStore } = require(${JSON.stringify(redisPackage)});
+        const store = new ZLinkRedisLocationStore({
+          url: 'redis://127.0.0.1:${ports[server]}', keyPrefix: 'life', operationTimeoutMs: ${FOREVER_MS} });
+        const controller = new AbortController();
+        const reads = Array.from({ length: 10 }, () => store.read({ value: 'a' }, controller.signal));
+        Promise.allSettled(reads).then((ends) => console.log(ends.every(({ reason }) => reason === 'enough')));
+        setTimeout(() => controller.abort('enough'), 100);`,
+        { module: false },
+      );
+      assert.deepEqual({ ...ended(end), stdout: end.stdout }, { ...good, stdout: 'true\n' });
+    });
+
+    test(`may call process.exit (a server ${server})`, async () => {
+      for (const exit of [
+        'process.exit(0)',
+        'setImmediate(() => process.exit(0))',
+        'setTimeout(() => process.exit(0), 100)',
+      ]) {
+        assert.deepEqual(ended(await script(exit)), good);
+      }
+      const { code, stderr } = await script('setTimeout(() => process.exit(7), 100)');
+      assert.deepEqual({ code, stderr }, { code: 7, stderr: '' });
+    });
+
+    test(`ends with its own code after an uncaught exception (a server ${server})`, async () => {
+      const { code, signal, stderr } = await script(`setTimeout(() => { throw new Error('of the caller'); }, 100);`);
+      assert.deepEqual({ code, signal }, { code: 1, signal: null });
+      assert.match(stderr, /Error: of the caller/);
+      const own = await script(`
+        process.on('uncaughtException', () => process.exit(9));
+        setTimeout(() => { throw new Error('of the caller'); }, 100);`);
+      assert.deepEqual(ended(own), { code: 9, signal: null, stderr: '' });
+    });
+
+    test(`keeps the exit code that it was given (a server ${server})`, async () => {
+      assert.deepEqual(ended(await script('process.exitCode = 5;', 700)), { code: 5, signal: null, stderr: '' });
+    });
+
+    test(`may begin more while it exits (a server ${server})`, async () => {
+      const end = await script(`
+        process.on('exit', () => { store.read({ value: 'late' }); store.dispose(); });
+        setTimeout(() => process.exit(0), 50);`);
+      assert.deepEqual(ended(end), good);
+    });
+
+    test(`disposes, and ends (a server ${server})`, async () => {
+      const end = await script(
+        `Promise.all([store.dispose(), blobs.dispose()]).then(() => console.log('disposed'));`,
+        700,
+      );
+      assert.deepEqual({ ...ended(end), stdout: end.stdout }, { ...good, stdout: 'disposed\n' });
+    });
+  }
 });
 
 describe('worker threads', () => {

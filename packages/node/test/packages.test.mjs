@@ -296,6 +296,34 @@ export const cluster: ZLinkRedisLocationOptions = { client: createCluster({ root
       }
     }
 
+    test('the examples of the READMEs compile', () => {
+      user.unlink('redis');
+      user.link('@types/node');
+      const examples = [];
+      for (const name of require('../package.json').workspaces) {
+        const blocks = [...text(`../${name}/README.md`).matchAll(/^```ts\n(.*?)^```$/gms)];
+        assert.ok(blocks.length > 0, `${name} shows no example`);
+        for (const [at, [, source]] of blocks.entries()) {
+          examples.push(`${name}-${at}.mts`);
+          user.write(`readme/${examples.at(-1)}`, source);
+        }
+      }
+      const compilerOptions = {
+        module: 'nodenext',
+        target: 'es2022',
+        types: ['node'],
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        noEmit: true,
+      };
+      user.write('readme/tsconfig.json', JSON.stringify({ compilerOptions, files: examples }));
+      try {
+        user.run(compilers[0].path, '-p', 'readme');
+      } catch (error) {
+        assert.fail(error.stdout || error.message);
+      }
+    });
+
     test('compiled, it runs', () => {
       user.write(
         'run/app.mts',

@@ -1,6 +1,10 @@
-// Java on Redis against what people would write by hand, both sides in turn, in one run on one Redis; medians of the rounds.
+// Java on Redis against what people would write by hand, all sides in turn, in one run on one Redis; medians of the rounds.
 // Arguments: the rows wanted, of read, write, blob, scan; none for all.
 
+import glide.api.GlideClient;
+import glide.api.models.GlideString;
+import glide.api.models.configuration.GlideClientConfiguration;
+import glide.api.models.configuration.NodeAddress;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.SetArgs;
 import io.lettuce.core.api.async.RedisAsyncCommands;
@@ -8,7 +12,12 @@ import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.codec.StringCodec;
 import java.io.BufferedReader;
+import java.lang.management.ManagementFactory;
+import java.net.URI;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -22,6 +31,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntFunction;
+import java.util.function.ToDoubleFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import systems.zlink.framework.locationprovider.*;
@@ -102,29 +112,61 @@ public class Bench {
         });
     }
 
-    /** The median of each side, in turn; and the server's CPU time per operation. */
-    record Side(double perSecond, double cpuMicros) {}
+    /** CPU time and waits of this process so far: what a lone call costs besides time, and what a busy machine does not blur. */
+    record Spent(double cpuMicros, long switches) {
+        static Spent now() throws Exception {
+            var system = (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+            long switches = 0;
+            try (var threads = Files.newDirectoryStream(Path.of("/proc/self/task"))) {
+                for (Path thread : threads) {
+                    try {
+                        for (String line : Files.readAllLines(thread.resolve("status"))) {
+                            switches += line.startsWith("voluntary_ctxt_switches:") ? Long.parseLong(line.replaceAll("\\D", "")) : 0;
+                        }
+                    } catch (NoSuchFileException ended) {
+                        // What it did goes uncounted.
+                    }
+                }
+            }
+            return new Spent(system.getProcessCpuTime() / 1e3, switches);
+        }
+    }
+
+    /** The medians of one side, in turn with the others: operations, and what each costs. */
+    record Side(double perSecond, double serverMicros, double clientMicros, double switches) {
+        @Override
+        public String toString() {
+            return String.format("%.2f µs of the server, %.2f µs and %.2f waits of the client", serverMicros, clientMicros, switches);
+        }
+    }
 
     static Map<String, Side> row(Map<String, IntFunction<CompletionStage<?>>> sides, int inFlight, RedisAsyncCommands<String, byte[]> redis)
             throws Exception {
-        Map<String, List<Double>> speeds = new LinkedHashMap<>();
-        Map<String, List<Double>> cpus = new HashMap<>();
+        Map<String, List<Side>> rounds = new LinkedHashMap<>();
         for (var side : sides.entrySet()) {
             throughput(side.getValue(), inFlight, ROUND_MS);
-            speeds.put(side.getKey(), new ArrayList<>());
-            cpus.put(side.getKey(), new ArrayList<>());
+            rounds.put(side.getKey(), new ArrayList<>());
         }
         for (int round = 0; round < ROUNDS; round++) {
             for (var side : sides.entrySet()) {
                 double before = serverCpu(redis);
+                Spent spent = Spent.now();
                 double speed = throughput(side.getValue(), inFlight, ROUND_MS);
-                speeds.get(side.getKey()).add(speed);
-                cpus.get(side.getKey()).add((serverCpu(redis) - before) * 1e6 / (speed * ROUND_MS / 1e3));
+                Spent more = Spent.now();
+                double operations = speed * ROUND_MS / 1e3;
+                rounds.get(side.getKey()).add(new Side(speed, (serverCpu(redis) - before) * 1e6 / operations,
+                        (more.cpuMicros() - spent.cpuMicros()) / operations, (more.switches() - spent.switches()) / operations));
             }
         }
         Map<String, Side> medians = new LinkedHashMap<>();
-        speeds.forEach((side, all) -> medians.put(side, new Side(median(all), median(cpus.get(side)))));
+        rounds.forEach((side, all) -> medians.put(side, new Side(median(all, Side::perSecond), median(all, Side::serverMicros),
+                median(all, Side::clientMicros), median(all, Side::switches))));
+        medians.forEach((side, median) -> System.out.println("      " + side + " per operation: " + median));
         return medians;
+    }
+
+    static double median(List<Side> rounds, ToDoubleFunction<Side> figure) {
+        return median(rounds.stream().mapToDouble(figure).boxed().toList());
     }
 
     static double median(List<Double> numbers) {
@@ -165,7 +207,13 @@ public class Bench {
                 .setConnectionString(url.group(1)).setKeyPrefix("bench").setOperationTimeout(MINUTE));
         var blobs = new ZLinkRedisRelocationStore(new ZLinkRedisRelocationOptions()
                 .setConnectionString(url.group(1)).setKeyPrefix("bench-blobs").setOperationTimeout(MINUTE));
-        System.out.printf("Java %s; Lettuce 7.7.0 (async, automatic flush), Redis %s; %d rounds of %d ms%n",
+        URI address = URI.create(url.group(1));
+        GlideClient glide = GlideClient.createClient(GlideClientConfiguration.builder()
+                .address(NodeAddress.builder().host(address.getHost()).port(address.getPort()).build())
+                .requestTimeout((int) MINUTE.toMillis())
+                .inflightRequestsLimit(10_000)
+                .build()).get();
+        System.out.printf("Java %s; Lettuce 7.7.0 (async, automatic flush), valkey-glide 2.1.1 (10,000 in flight allowed), Redis %s; %d rounds of %d ms%n",
                 Runtime.version(), redisVersion(lettuce), ROUNDS, ROUND_MS);
         for (int index = 0; index < KEYS; index++) {
             NAMES[index] = name(index);
@@ -178,7 +226,7 @@ public class Bench {
             lettuce.set(PLAIN[index], value).get();
         }
         if (wanted.contains("read")) {
-            read(locations, lettuce);
+            read(locations, lettuce, glide);
         }
         if (wanted.contains("write")) {
             write(locations, lettuce, value);
@@ -194,6 +242,7 @@ public class Bench {
         locations.close();
         blobs.close();
         client.shutdown();
+        glide.close();
         server.getOutputStream().close();
         server.waitFor();
     }
@@ -214,16 +263,19 @@ public class Bench {
         }
     }
 
-    static void read(ZLinkLocationStore locations, RedisAsyncCommands<String, byte[]> lettuce) throws Exception {
+    static void read(ZLinkLocationStore locations, RedisAsyncCommands<String, byte[]> lettuce, GlideClient glide) throws Exception {
         String[][] goals = {{"1", "≥ 0.9×"}, {"64", "≥ 1.5×"}, {"1024", "≥ 2×"}};
         for (String[] goal : goals) {
+            int inFlight = Integer.parseInt(goal[0]);
             Map<String, Side> result = row(sides(
                     "ours", op(lane -> locations.read(new ZLinkStoreKey(NAMES[pick()]), null)),
-                    "Lettuce GET", op(lane -> lettuce.get(PLAIN[pick()]))), Integer.parseInt(goal[0]), lettuce);
-            add("read 256 B, " + goal[0] + " in flight", result.get("ours").perSecond(), result.get("Lettuce GET").perSecond(), "ops/s",
-                    "Lettuce GET", goal[1]);
-            System.out.printf("      server CPU per read: %.2f µs against %.2f µs (Lettuce)%n",
-                    result.get("ours").cpuMicros(), result.get("Lettuce GET").cpuMicros());
+                    "Lettuce GET", op(lane -> lettuce.get(PLAIN[pick()])),
+                    "valkey-glide GET", op(lane -> glide.get(GlideString.of(PLAIN[pick()])))), inFlight, lettuce);
+            double other = result.get("valkey-glide GET").perSecond();
+            double ours = result.get("ours").perSecond();
+            String rival = inFlight > 1 && other > result.get("Lettuce GET").perSecond() ? "valkey-glide GET" : "Lettuce GET";
+            System.out.printf("      valkey-glide: %,.0f ops/s, %.2f×%n", other, ours / other);
+            add("read 256 B, " + goal[0] + " in flight", ours, result.get(rival).perSecond(), "ops/s", rival, goal[1]);
         }
     }
 

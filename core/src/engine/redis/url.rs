@@ -214,8 +214,8 @@ fn wrong<T>(problem: &str) -> Result<T, Error> {
 fn unknown_scheme() -> Error {
     Error::argument(
         "url",
-        "must begin with memory:, file:, redis://, rediss://, valkey://, valkeys://, redis+unix://, redis+sentinel://, \
-         rediss+sentinel://, redis+cluster:// or rediss+cluster://",
+        "must begin with redis://, rediss://, valkey://, valkeys://, redis+unix://, redis+sentinel://, rediss+sentinel://, \
+         redis+cluster:// or rediss+cluster:// (an embedded store's with memory: or file:)",
     )
 }
 

@@ -158,6 +158,28 @@ async fn what_is_cancelled_is_answered_all_the_same() {
 }
 
 #[tokio::test]
+async fn an_answer_comes_to_whoever_waits_for_it_or_lies_in_the_mailbox_and_is_never_lost() {
+    let fixture = fixture();
+    for round in 0..100 {
+        assert!(matches!(fixture.submit(ask::PUT, fixture.relocation, blob(4), Vec::new()), Taken::UnderWay));
+        assert_eq!(word(&fixture.collect().await, 0), tell::SEGMENT);
+        let direct = std::thread::scope(|scope| {
+            // Sometimes the answer is faster than the waiter, which then waits for nothing.
+            let waiter = scope.spawn(|| fixture.bridge.wait_for(7, Duration::from_millis(round % 10)));
+            fixture.bridge.cancel(7);
+            waiter.join().unwrap()
+        });
+        let answer = match direct {
+            Some(record) => record,
+            None => fixture.collect().await,
+        };
+        assert_eq!((word(&answer, 0), word(&answer, 1)), (tell::CANCELLED, 7));
+    }
+    fixture.bridge.put_back(vec![1, 2, 3]);
+    assert_eq!(fixture.collect().await, [1, 2, 3]);
+}
+
+#[tokio::test]
 async fn closing_is_answered_and_afterwards_all_is_closed() {
     let fixture = fixture();
     // In memory nothing has to be waited for.

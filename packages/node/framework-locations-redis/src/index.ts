@@ -2,7 +2,7 @@ import { NativeLocationStore, NativeRelocationStore, redisOpening } from '@zlink
 import type { RedisClientOptions, RedisClientType } from './node-redis';
 
 export interface ZLinkRedisLocationOptions {
-  /** `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://` … */
+  /** `redis://`, `rediss://`, `valkey://`, `valkeys://` with user, password, host, port and database, or `redis+unix://` and a path. */
   readonly url?: string;
   /** A client of node-redis 5 or 6 that carries all commands of the store. It is connected if it is not, and never closed. */
   readonly client?: RedisClientType;
@@ -15,7 +15,7 @@ export interface ZLinkRedisLocationOptions {
 }
 
 export interface ZLinkRedisRelocationOptions {
-  /** `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://` … */
+  /** `redis://`, `rediss://`, `valkey://`, `valkeys://` with user, password, host, port and database, or `redis+unix://` and a path. */
   readonly url?: string;
   /** A client of node-redis 5 or 6 that carries all commands of the store. It is connected if it is not, and never closed. */
   readonly client?: RedisClientType;

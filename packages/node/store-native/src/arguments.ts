@@ -8,7 +8,8 @@ import { lengthOf } from './wire';
 export function textOf(opaque: unknown, argument: string): string {
   const value = typeof opaque === 'object' && opaque !== null ? (opaque as { value?: unknown }).value : undefined;
   if (typeof value === 'string') return value;
-  throw new Wrong('type', argument, `must be an object whose value is a string, got ${kindOf(opaque)}`);
+  const got = typeof opaque === 'object' && opaque !== null ? `one whose value is ${kindOf(value)}` : kindOf(opaque);
+  throw new Wrong('type', argument, `must be an object whose value is a string, got ${got}`);
 }
 
 export function stringOf(value: unknown, argument: string): string {

@@ -27,9 +27,12 @@ export interface RedisOptions extends CommonOptions {
   readonly clientOptions?: object;
 }
 
+const EMBEDDED = ['path', 'keyPrefix', 'operationTimeoutMs'];
+const REDIS = ['url', 'client', 'clientOptions', 'keyPrefix', 'operationTimeoutMs'];
+
 export function embeddedOpening(options: EmbeddedOptions | undefined): Opening {
   const given = objectOf(options ?? {}, 'options');
-  refuseOthers(given, ['path', 'keyPrefix', 'operationTimeoutMs'], '', 'is not an option');
+  refuseOthers(given, EMBEDDED, '', notOneOf(EMBEDDED));
   const { path } = given;
   if (path === undefined) return { settings: { ...common(given), memory: '' } };
   if (stringOf(path, 'path') === '')
@@ -39,7 +42,7 @@ export function embeddedOpening(options: EmbeddedOptions | undefined): Opening {
 
 export function redisOpening(options: RedisOptions): Opening {
   const given = objectOf(options, 'options');
-  refuseOthers(given, ['url', 'client', 'clientOptions', 'keyPrefix', 'operationTimeoutMs'], '', 'is not an option');
+  refuseOthers(given, REDIS, '', notOneOf(REDIS));
   const { url, client, clientOptions } = given;
   const settings = common(given);
   if (settings.keyPrefix === undefined) throw new Wrong('type', 'keyPrefix', 'must be a string, got undefined');
@@ -120,6 +123,10 @@ function tlsSettings(given: Record<string, unknown>, at: string): TlsSettings {
     ...optional(given, 'servername', at, stringOf),
     insecure: rejectUnauthorized === false,
   };
+}
+
+function notOneOf(options: readonly string[]): string {
+  return `is not an option; there are ${options.join(', ')}`;
 }
 
 const USE_CLIENT = 'make a client with it and give that as client';

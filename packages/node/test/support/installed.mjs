@@ -39,7 +39,7 @@ export function project(files) {
       rmSync(join(folder, 'node_modules', name), { recursive: true, force: true });
     },
     run(...args) {
-      return execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8', stdio: 'pipe', timeout: 60_000 });
+      return execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8', stdio: 'pipe', timeout: 300_000 });
     },
     remove() {
       rmSync(folder, { recursive: true, force: true });

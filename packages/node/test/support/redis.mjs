@@ -6,6 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
+/** Servers that run; a test that failed before it stopped its own must neither keep the run alive nor leave it behind. */
+const running = new Set();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** Starts `redis-server` with further settings; waits until it accepts connections. */
 export function startRedis(...settings) {
   return start(freePort, settings);
@@ -22,6 +28,8 @@ async function start(choosePort, settings) {
     const port = await choosePort();
     const all = ['--port', port, '--bind', '127.0.0.1', '--save', '', '--dir', folder, ...settings].map(String);
     const child = spawn('redis-server', all, { stdio: 'ignore' });
+    running.add(child);
+    child.once('exit', () => running.delete(child)).unref();
     const ended = new Promise((resolve, reject) => {
       child.once('exit', resolve);
       child.once('error', reject);
@@ -62,6 +70,7 @@ class Redis {
   }
 
   async stop() {
+    this.child.ref();
     this.child.kill('SIGKILL');
     await this.ended;
     rmSync(this.folder, { recursive: true, force: true });

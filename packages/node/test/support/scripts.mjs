@@ -10,7 +10,7 @@ export const redis = require.resolve('@zlink-systems/framework-locations-redis')
 export const native = require.resolve('@zlink-systems/store-native');
 
 /** Runs a program; gives back how it ended, what it said, and how long it took. */
-export function run(source, { module = true, ms = 20_000, args = [], env = {} } = {}) {
+export function run(source, { module = true, ms = 60_000, args = [], env = {} } = {}) {
   return new Promise((resolve, reject) => {
     const began = performance.now();
     const how = module ? ['--input-type=module'] : ['--input-type=commonjs'];

@@ -23,7 +23,16 @@ public record ZLinkStoreStats(
         long inFlight,
         long reconnects,
         long commandsSent) {
-    /** Copies what may change. */
+    /**
+     * Copies what may change.
+     *
+     * @param operations operations begun, by kind
+     * @param errors failures, by code
+     * @param latencyLog2Micros finished operations by latency
+     * @param inFlight operations under way
+     * @param reconnects connections made again
+     * @param commandsSent commands sent
+     */
     public ZLinkStoreStats {
         operations = Collections.unmodifiableMap(new LinkedHashMap<>(operations));
         errors = Collections.unmodifiableMap(new LinkedHashMap<>(errors));

@@ -14,6 +14,9 @@ public record ZLinkStoreScanPage(List<ZLinkStoreScanItem> items, ZLinkStoreScanC
     /**
      * Copies the items.
      *
+     * @param items the records
+     * @param nextCursor where the next page begins, or {@code null}
+     * @param storeNow the provider's clock
      * @throws NullPointerException if the list or an item is {@code null}
      */
     public ZLinkStoreScanPage {

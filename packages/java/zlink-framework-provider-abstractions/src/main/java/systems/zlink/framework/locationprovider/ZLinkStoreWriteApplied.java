@@ -16,6 +16,8 @@ public record ZLinkStoreWriteApplied(Map<ZLinkStoreKey, ZLinkStoreVersion> putVe
     /**
      * Copies the map, and keeps its order.
      *
+     * @param putVersions the version that each put got
+     * @param storeNow the provider's clock
      * @throws NullPointerException if the map is {@code null}
      */
     public ZLinkStoreWriteApplied {

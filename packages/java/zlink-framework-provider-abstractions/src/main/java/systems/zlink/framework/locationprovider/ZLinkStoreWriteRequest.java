@@ -18,6 +18,8 @@ public record ZLinkStoreWriteRequest(List<ZLinkStoreCondition> conditions, List<
     /**
      * Copies both lists.
      *
+     * @param conditions what must hold
+     * @param mutations what changes
      * @throws NullPointerException if a list is {@code null}
      */
     public ZLinkStoreWriteRequest {

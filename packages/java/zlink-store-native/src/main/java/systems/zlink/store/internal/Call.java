@@ -14,7 +14,8 @@ import systems.zlink.framework.locationprovider.ZLinkStoreKey;
  * One operation, as its caller sees it.
  *
  * <p>The thread that collects answers only lets them {@link #arrive}. Whoever has a use for the result settles the call: a thread that waits
- * in {@code join} or {@code get} does it itself, without another thread's help, and is woken at once; otherwise {@link Completions} does.
+ * in {@code join} or {@code get} does it itself, without another thread's help, and is woken at once (for a moment it waits in native code,
+ * where the answer comes to it past the thread that collects); otherwise {@link Completions} does.
  * So continuations, which are foreign code, never run on the collecting thread.
  */
 final class Call<T> extends CompletableFuture<T> {
@@ -32,6 +33,9 @@ final class Call<T> extends CompletableFuture<T> {
             throw new ExceptionInInitializerError(error);
         }
     }
+
+    /** How long a thread waits in native code, where it cannot be interrupted. */
+    private static final int DIRECTLY_MS = 5;
 
     private final int asked;
     /** The keys of a write's puts, in order; else {@code null}. */
@@ -85,11 +89,17 @@ final class Call<T> extends CompletableFuture<T> {
 
     /** Takes the answer: a record of its own, or a {@link Throwable} that stands in its place. */
     void arrive(Object answer) {
-        if (ARRIVED.compareAndSet(this, null, answer)) {
+        if (ARRIVED.compareAndSet(this, null, answer) || arrived == answer) {
             settleSoon();
-        } else if (answer instanceof byte[] record) {
+            return;
+        }
+        if (answer instanceof byte[] record) {
             // Too late for the caller; but native code may keep something for it.
             Completions.runSoon(() -> Answers.discard(asked, puts, record));
+        }
+        if (!settled) {
+            // Whoever was first may have lacked the memory.
+            settleSoon();
         }
     }
 
@@ -103,6 +113,10 @@ final class Call<T> extends CompletableFuture<T> {
 
     private void settleSoon() {
         Waiters waiting = waiters;
+        if (waiting != null && waiting.direct) {
+            // It must look here, not where answers come in.
+            Native.release(ticket);
+        }
         if (waiting == null || !waiting.takeOver()) {
             Completions.settleSoon(this);
         }
@@ -125,10 +139,20 @@ final class Call<T> extends CompletableFuture<T> {
             failure = thrown;
         }
         release();
-        if (failure == null) {
-            super.complete(result);
-        } else {
-            super.completeExceptionally(failure);
+        while (true) {
+            try {
+                if (failure == null) {
+                    super.complete(result);
+                } else {
+                    super.completeExceptionally(failure);
+                }
+                return;
+            } catch (OutOfMemoryError error) {
+                if (isDone()) {
+                    throw error;
+                }
+                Threads.awaitMemory();
+            }
         }
     }
 
@@ -137,7 +161,11 @@ final class Call<T> extends CompletableFuture<T> {
         if (answer instanceof Throwable failure) {
             throw failure;
         }
-        return (T) Answers.result(asked, puts, (byte[]) answer, 0);
+        try {
+            return (T) Answers.result(asked, puts, (byte[]) answer, 0);
+        } catch (Error noRoom) {
+            throw Answers.internal("there was no room in memory for the answer", noRoom);
+        }
     }
 
     /** Settles at once: nobody has seen this call yet. */
@@ -190,7 +218,7 @@ final class Call<T> extends CompletableFuture<T> {
             Waiters waiting = waiters();
             boolean entered = waiting.enter();
             try {
-                if (entered && mustWait(waiting)) {
+                if (entered && mustWait(waiting, Long.MAX_VALUE)) {
                     waiting.woken.join();
                 }
             } finally {
@@ -206,7 +234,7 @@ final class Call<T> extends CompletableFuture<T> {
             Waiters waiting = waiters();
             boolean entered = waiting.enter();
             try {
-                if (entered && mustWait(waiting)) {
+                if (entered && mustWait(waiting, Long.MAX_VALUE)) {
                     waiting.woken.get();
                 }
             } finally {
@@ -219,11 +247,12 @@ final class Call<T> extends CompletableFuture<T> {
     @Override
     public T get(long timeout, TimeUnit unit) throws InterruptedException, ExecutionException, TimeoutException {
         if (!isDone()) {
+            long end = System.nanoTime() + unit.toNanos(timeout);
             Waiters waiting = waiters();
             boolean entered = waiting.enter();
             try {
-                if (entered && mustWait(waiting)) {
-                    waiting.woken.get(timeout, unit);
+                if (entered && mustWait(waiting, unit.toNanos(timeout))) {
+                    waiting.woken.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
                 }
             } finally {
                 leave(waiting, entered);
@@ -242,7 +271,23 @@ final class Call<T> extends CompletableFuture<T> {
         return before == null ? first : before;
     }
 
-    private boolean mustWait(Waiters waiting) {
+    /** Whether the answer has not arrived; a thread that may do so waits a moment for it right here, at most {@code nanos}. */
+    private boolean mustWait(Waiters waiting, long nanos) {
+        byte[] record = null;
+        if (arrived == null && nanos >= DIRECTLY_MS * 1_000_000L && Threads.mayWaitInNativeCode() && waiting.begin()) {
+            try {
+                if (arrived == null && !isDone()) {
+                    record = Collector.await(ticket, DIRECTLY_MS);
+                }
+            } catch (RuntimeException | Error failure) {
+                // Nothing is lost: the answer goes to the thread that collects.
+            } finally {
+                waiting.direct = false;
+            }
+            if (record != null) {
+                arrive(record);
+            }
+        }
         if (arrived != null) {
             return false;
         }
@@ -270,6 +315,8 @@ final class Call<T> extends CompletableFuture<T> {
 
         private final AtomicInteger count = new AtomicInteger();
         private volatile boolean watching;
+        /** Whether a thread waits in native code, or is about to. */
+        volatile boolean direct;
 
         /** False: the answer has been left to others who waited, and is there. */
         boolean enter() {
@@ -287,6 +334,13 @@ final class Call<T> extends CompletableFuture<T> {
             }
             woken.complete(null);
             return true;
+        }
+
+        /** Whether this thread may wait in native code: one does. */
+        synchronized boolean begin() {
+            boolean first = !direct;
+            direct = true;
+            return first;
         }
 
         /** Whether nobody watches yet for another end of the call. */

@@ -68,6 +68,20 @@ final class Collector implements Runnable {
         call.arrivedAtOnce(unwanted == null ? record : unwanted);
     }
 
+    /**
+     * Waits on this thread for the answer to one operation, at most {@code timeoutMs}: past the thread that collects, which a lone call
+     * then need not wake.
+     *
+     * @return its record, or {@code null}
+     */
+    static byte[] await(int ticket, int timeoutMs) {
+        byte[] record = Native.await(ticket, timeoutMs);
+        if (record != null) {
+            CALLS.remove(ticket);
+        }
+        return record;
+    }
+
     private static int register(Call<?> call) {
         while (true) {
             int ticket = LAST_TICKET.incrementAndGet();
@@ -79,9 +93,24 @@ final class Collector implements Runnable {
     }
 
     private static void start() {
-        Collector next = new Collector();
-        if (RUNNING.compareAndSet(null, next)) {
-            Threads.daemon("zlink-store-answers", next).start();
+        try {
+            Collector next = new Collector();
+            Thread thread = Threads.daemon("zlink-store-answers", next);
+            if (RUNNING.compareAndSet(null, next)) {
+                try {
+                    thread.start();
+                } catch (Throwable failure) {
+                    RUNNING.set(null);
+                    throw failure;
+                }
+            }
+        } catch (RuntimeException | Error failure) {
+            // Whoever has submitted up to now may have relied on this thread.
+            for (Call<?> call : CALLS.values()) {
+                Native.cancel(call.ticket());
+                CALLS.remove(call.ticket());
+                call.arrive(Answers.internal("there is no thread to collect answers", failure));
+            }
         }
     }
 
@@ -123,35 +152,55 @@ final class Collector implements Runnable {
         int kind = Unpacker.kind(batch, start);
         int ticket = Unpacker.ticket(batch, start);
         if (kind == Wire.LOG) {
-            Logs.take(new Unpacker(batch, start));
+            try {
+                Logs.take(new Unpacker(batch, start));
+            } catch (RuntimeException | Error failure) {
+                // One event less.
+            }
         } else if (kind == Wire.SEGMENT) {
             segment(ticket, start);
         } else {
-            Call<?> call = CALLS.remove(ticket);
-            if (call != null) {
-                call.arrive(recordAt(start));
+            handOver(ticket, start);
+        }
+    }
+
+    /** Without memory for this, it is tried again: nobody else would end the stage. */
+    private void handOver(int ticket, int start) {
+        byte[] record = null;
+        while (true) {
+            try {
+                Call<?> call = CALLS.get(ticket);
+                if (call != null) {
+                    if (record == null) {
+                        record = Arrays.copyOfRange(batch, start, start + Unpacker.length(batch, start));
+                    }
+                    call.arrive(record);
+                    CALLS.remove(ticket);
+                }
+                return;
+            } catch (OutOfMemoryError error) {
+                Threads.awaitMemory();
+            } catch (RuntimeException | Error failure) {
+                Logs.failed("handing an answer over", failure);
+                return;
             }
         }
     }
 
-    private Object recordAt(int start) {
-        try {
-            return Arrays.copyOfRange(batch, start, start + Unpacker.length(batch, start));
-        } catch (OutOfMemoryError error) {
-            return error;
-        }
-    }
-
     private void segment(int ticket, int start) {
-        Unpacker fields = new Unpacker(batch, start);
         int question = Unpacker.extra(batch, start);
-        int from = (int) fields.number();
-        int to = (int) fields.number();
-        Call<?> call = CALLS.get(ticket);
-        if (call == null) {
-            Native.segment(question, null, 0, 0);
-        } else {
-            Payloads.copy(call, question, from, to);
+        try {
+            Unpacker fields = new Unpacker(batch, start);
+            int from = (int) fields.number();
+            int to = (int) fields.number();
+            Call<?> call = CALLS.get(ticket);
+            if (call != null) {
+                Payloads.copy(call, question, from, to);
+                return;
+            }
+        } catch (RuntimeException | Error failure) {
+            // The put ends without its payload.
         }
+        Native.segment(question, null, 0, 0);
     }
 }

@@ -7,15 +7,16 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Completes stages, and so runs their continuations, away from the thread that collects answers.
  *
- * <p>Each completion is a task of its own, so that a continuation that blocks holds up no other one as long as there are threads. The
- * common pool may have a single thread, and lets only so many of them block: when it does not come round to a completion for a while, or
- * many continuations are at work there, threads of our own step in.
+ * <p>A task settles one call after the other; before each, a further task is on its way for those behind it, so that a continuation that
+ * blocks holds up no other one as long as there are threads. The common pool may have a single thread, and lets only so many of them block:
+ * when it does not come round to a completion for a while, or many continuations are at work there, threads of our own step in.
  */
 public final class Completions {
     /** How long a completion may wait for the common pool before one of our threads takes it. */
@@ -24,7 +25,16 @@ public final class Completions {
     /** How many continuations may be at work in the common pool, which gives up after 256 that wait. */
     private static final int MOST_IN_COMMON_POOL = 32;
 
+    /** Made beforehand: when it is needed there may be no memory. */
+    private static final Runnable HELP = Completions::help;
+
+    /** How many one task settles. */
+    private static final int MOST_AT_A_TIME = 64;
+
     private static final Queue<Call<?>> WAITING = new ConcurrentLinkedQueue<>();
+    /** Whether a task that settles what waits has been submitted and has not begun. */
+    private static final AtomicBoolean HELP_COMES = new AtomicBoolean();
+
     private static final AtomicInteger AT_WORK = new AtomicInteger();
     /** Completions begun. Unchanged beside a queue that is not empty, it tells that nobody comes round. */
     private static final AtomicLong BEGUN = new AtomicLong();
@@ -61,7 +71,33 @@ public final class Completions {
             }
         }
         WAITING.add(call);
-        runByDefault(Completions::settleOne);
+        callHelp();
+    }
+
+    /** Sees to it that a task which settles what waits is on its way. */
+    private static void callHelp() {
+        if (HELP_COMES.compareAndSet(false, true) && !runByDefault(HELP)) {
+            HELP_COMES.set(false);
+        }
+    }
+
+    /** Settles what waits. While a continuation is at work, the next helper is on its way for those behind it. */
+    private static void help() {
+        HELP_COMES.set(false);
+        for (int settled = 0; settled < MOST_AT_A_TIME; settled++) {
+            Call<?> call = WAITING.poll();
+            if (call == null) {
+                return;
+            }
+            if (!WAITING.isEmpty()) {
+                callHelp();
+            }
+            settle(call);
+        }
+        // The pool has other tasks, too.
+        if (!WAITING.isEmpty()) {
+            callHelp();
+        }
     }
 
     /** Runs something else that may be foreign code. */
@@ -78,24 +114,13 @@ public final class Completions {
         runByDefault(task);
     }
 
-    private static void runByDefault(Runnable task) {
+    private static boolean runByDefault(Runnable task) {
         try {
             (AT_WORK.get() < MOST_IN_COMMON_POOL ? ForkJoinPool.commonPool() : OURS).execute(task);
+            return true;
         } catch (RuntimeException | Error noThread) {
             // What waits for completion is not lost: the collecting thread looks after it.
-        }
-    }
-
-    private static void settleOne() {
-        Call<?> call = WAITING.poll();
-        if (call != null) {
-            settle(call);
-        }
-    }
-
-    private static void settleAll() {
-        for (Call<?> call = WAITING.poll(); call != null; call = WAITING.poll()) {
-            settle(call);
+            return false;
         }
     }
 
@@ -127,7 +152,7 @@ public final class Completions {
         } else if (now - lookedAt >= PATIENCE_MS * 1_000_000L) {
             lookedAt = now;
             try {
-                OURS.execute(Completions::settleAll);
+                OURS.execute(HELP);
             } catch (RuntimeException | Error noThread) {
                 // Perhaps there is one the next time.
             }

@@ -33,10 +33,24 @@ final class Native {
      */
     static native int collect(byte[] target, int timeoutMs);
 
+    /**
+     * Waits for the answer to one operation, at most {@code timeoutMs}.
+     *
+     * @return its record; {@code null} if it goes, or has gone, to the thread that collects
+     */
+    static native byte[] await(int ticket, int timeoutMs);
+
+    /** Makes the thread that awaits this answer look for it elsewhere. */
+    static native void release(int ticket);
+
     /** Makes the thread that collects come back. */
     static native void nudge();
 
-    /** A byte string that was kept; {@code null} if it is not {@code wanted}. */
+    /**
+     * A byte string that was kept; {@code null} if it is not {@code wanted}.
+     *
+     * @throws OutOfMemoryError if there is no room for it; it is gone then
+     */
     static native byte[] take(int number, boolean wanted);
 
     /** Answers a question for the part of a payload from {@code start} to {@code end}; without a payload, it is gone. */

@@ -21,8 +21,8 @@ final class Payloads {
                 call.segment(question, start, end);
             } catch (RuntimeException | Error failure) {
                 // Without its part the put ends; without an answer it would wait for the operation timeout.
-                Logs.failed("copying a part of a payload", failure);
                 Native.segment(question, null, 0, 0);
+                Logs.failed("copying a part of a payload", failure);
             }
         });
     }

@@ -70,8 +70,8 @@ final class Watches {
         synchronized (LOCK) {
             WATCHES.computeIfAbsent(cancellation, Watch::new).calls.add(call);
             if (!ticking) {
-                ticking = true;
                 Threads.daemon("zlink-store-ticks", Watches::tick).start();
+                ticking = true;
             }
         }
     }
@@ -81,25 +81,21 @@ final class Watches {
         while (true) {
             try {
                 Thread.sleep(PERIOD_MS);
-            } catch (InterruptedException nobodysBusiness) {
-                continue;
-            }
-            synchronized (LOCK) {
-                idle = WATCHES.isEmpty() ? idle + PERIOD_MS : 0;
-                if (idle >= IDLE_MS) {
-                    ticking = false;
-                    return;
+                synchronized (LOCK) {
+                    idle = WATCHES.isEmpty() ? idle + PERIOD_MS : 0;
+                    if (idle >= IDLE_MS) {
+                        ticking = false;
+                        return;
+                    }
+                    if (ROUND.isEmpty()) {
+                        beginRound();
+                    }
                 }
-                if (ROUND.isEmpty()) {
-                    beginRound();
-                }
-            }
-            if (!ROUND.isEmpty()) {
-                try {
+                if (!ROUND.isEmpty()) {
                     ASKERS.execute(Watches::ask);
-                } catch (RejectedExecutionException allBlocked) {
-                    // At the next tick, perhaps.
                 }
+            } catch (InterruptedException | RejectedExecutionException | OutOfMemoryError nobodysBusinessOrAllBlockedOrNoMemory) {
+                // At the next tick, perhaps.
             }
         }
     }
@@ -111,20 +107,23 @@ final class Watches {
         });
         for (Watch watch : WATCHES.values()) {
             if (!watch.inRound) {
-                watch.inRound = true;
                 ROUND.add(watch);
+                watch.inRound = true;
             }
         }
     }
 
     private static void ask() {
         for (Watch watch = ROUND.poll(); watch != null; watch = ROUND.poll()) {
-            Throwable end = askFirst(watch.cancellation);
-            if (end != null) {
-                watch.waiting().forEach(call -> call.end(end));
-            }
-            synchronized (LOCK) {
-                watch.inRound = false;
+            try {
+                Throwable end = askFirst(watch.cancellation);
+                if (end != null) {
+                    watch.waiting().forEach(call -> call.end(end));
+                }
+            } finally {
+                synchronized (LOCK) {
+                    watch.inRound = false;
+                }
             }
         }
     }

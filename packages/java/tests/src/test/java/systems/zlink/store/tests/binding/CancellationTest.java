@@ -2,6 +2,7 @@ package systems.zlink.store.tests.binding;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -13,10 +14,12 @@ import static systems.zlink.store.tests.support.Stores.put;
 import static systems.zlink.store.tests.support.Stores.reference;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -24,6 +27,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -159,6 +163,74 @@ class CancellationTest {
         assertThrows(InterruptedException.class, waiting::get);
         assertTrue(!waiting.isDone());
         waiting.cancel(true);
+    }
+
+    /** Whatever ends a stage, at whatever moment: a thread that waits for it is woken. */
+    @Test
+    void whoWaitsLearnsOfEveryEnd() throws Exception {
+        silence();
+        List<Consumer<CompletableFuture<ZLinkStoreReadResult>>> ends = List.of(
+                stage -> stage.cancel(true),
+                stage -> stage.complete(new ZLinkStoreReadMissing(Instant.EPOCH)),
+                stage -> stage.completeExceptionally(new IllegalStateException("mine")),
+                stage -> stage.orTimeout(1, TimeUnit.MILLISECONDS));
+        for (int round = 0; round < 80; round++) {
+            CompletableFuture<ZLinkStoreReadResult> stage = store.read(key("k"), round % 8 == 0 ? () -> false : null).toCompletableFuture();
+            List<Thread> waiting = new ArrayList<>();
+            for (Callable<?> wait : List.<Callable<?>>of(stage::join, stage::get, () -> stage.get(60, TimeUnit.SECONDS))) {
+                waiting.add(new Thread(() -> {
+                    try {
+                        wait.call();
+                    } catch (Exception ended) {
+                        // It need only end.
+                    }
+                }));
+            }
+            waiting.forEach(Thread::start);
+            Thread.sleep(round % 9);
+            ends.get(round % ends.size()).accept(stage);
+            for (Thread thread : waiting) {
+                thread.join(30_000);
+                assertFalse(thread.isAlive(), "round " + round);
+            }
+        }
+    }
+
+    @Test
+    void whoWaitsCanBeInterruptedAtAnyMoment() throws Exception {
+        silence();
+        for (int round = 0; round < 40; round++) {
+            CompletableFuture<?> stage = store.read(key("k"), null).toCompletableFuture();
+            CompletableFuture<Object> how = new CompletableFuture<>();
+            Thread waiting = new Thread(() -> {
+                try {
+                    how.complete(stage.get());
+                } catch (InterruptedException | ExecutionException ended) {
+                    how.complete(ended);
+                }
+            });
+            waiting.start();
+            Thread.sleep(round % 9);
+            waiting.interrupt();
+            assertInstanceOf(InterruptedException.class, await(how));
+            assertFalse(stage.isDone());
+            stage.cancel(true);
+        }
+    }
+
+    /** The answer comes while a wait with a limit begins, goes on or ends. */
+    @Test
+    void aWaitThatIsOverLosesNoAnswer() throws Exception {
+        await(store.write(put("k", new byte[1]), null));
+        for (int round = 0; round < 120; round++) {
+            redis.obey("proxy delay replies " + round % 9);
+            CompletableFuture<ZLinkStoreReadResult> stage = store.read(key("k"), null).toCompletableFuture();
+            try {
+                assertInstanceOf(ZLinkStoreReadFound.class, stage.get(round % 11, TimeUnit.MILLISECONDS));
+            } catch (TimeoutException early) {
+                assertInstanceOf(ZLinkStoreReadFound.class, (round & 1) == 0 ? stage.join() : await(stage));
+            }
+        }
     }
 
     @Test

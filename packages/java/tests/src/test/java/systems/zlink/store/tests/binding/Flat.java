@@ -14,7 +14,11 @@ import systems.zlink.store.tests.support.Stores;
 /** Works for long, and then tells by how much heap, native memory and threads have grown. */
 final class Flat {
     private static final int IN_FLIGHT = 200;
-    private static final long BOUND = 10 * 1024 * 1024;
+    private static final int ROUNDS = 4;
+    /** What one round may grow by: two bytes for each of a million operations. */
+    private static final long BOUND = 2 * 1024 * 1024;
+    /** What all of them may. */
+    private static final long BOUND_OF_ALL = 10 * 1024 * 1024;
 
     private Flat() {}
 
@@ -22,19 +26,21 @@ final class Flat {
         String url = arguments[0];
         int operations = Integer.parseInt(arguments[1]);
         int rounds = Integer.parseInt(arguments[2]);
-        work(url, operations / 10, rounds);
-        // The allocator keeps what it once needed, and a round may still need more than those before; a leak grows in each.
-        State before = State.now();
         work(url, operations, rounds);
-        State after = State.now();
-        for (int again = 0; again < 2 && after.resident - before.resident > BOUND; again++) {
+        // The allocator keeps what it once needed, and a round may still need more than those before. A leak grows in every round: one in
+        // which nothing grows, among a few, shows that there is none.
+        State first = State.now();
+        State before;
+        State after = first;
+        int left = ROUNDS;
+        do {
             before = after;
             work(url, operations, rounds);
             after = State.now();
-        }
-        System.out.println("heap " + (after.heap - before.heap) / 1024 + " KiB");
-        System.out.println("resident " + (after.resident - before.resident) / 1024 + " KiB");
-        System.out.println("threads " + (after.threads - before.threads));
+            System.out.println("heap " + (after.heap - before.heap) / 1024 + " KiB, resident " + (after.resident - before.resident) / 1024
+                    + " KiB, threads " + (after.threads - before.threads));
+        } while (--left > 0 && !after.isFlatSince(before, BOUND));
+        System.out.println(after.isFlatSince(before, BOUND) && after.isFlatSince(first, BOUND_OF_ALL) ? "flat" : "not flat");
     }
 
     private static void work(String url, int operations, int rounds) throws Exception {
@@ -88,6 +94,10 @@ final class Flat {
     }
 
     private record State(long heap, long resident, int threads) {
+        boolean isFlatSince(State before, long bound) {
+            return heap - before.heap <= bound && resident - before.resident <= bound && threads <= before.threads;
+        }
+
         static State now() throws IOException, InterruptedException {
             for (int round = 0; round < 5; round++) {
                 System.gc();

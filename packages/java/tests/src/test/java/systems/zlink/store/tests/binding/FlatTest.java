@@ -2,8 +2,6 @@ package systems.zlink.store.tests.binding;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import systems.zlink.store.tests.support.Child;
 import systems.zlink.store.tests.support.TestServer;
@@ -13,20 +11,14 @@ class FlatTest {
     @Test
     void heapNativeMemoryAndThreadsStayFlat() throws Exception {
         try (TestServer redis = TestServer.redis()) {
-            // A heap of fixed size, all of it touched: what grows then is not the heap.
+            // A heap of fixed size, all of it touched: what grows then is not the heap. And one arena, so that it matters less which thread
+            // happens to allocate.
             String said = new Child()
+                    .by("env", "MALLOC_ARENA_MAX=1")
                     .options("-Xms192m", "-Xmx192m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC", "-Xshare:auto")
                     .run(Flat.class, redis.url(), "1000000", "100")
                     .orFail();
-            assertTrue(figure(said, "heap (-?\\d+) KiB") < 10 * 1024, said);
-            assertTrue(figure(said, "resident (-?\\d+) KiB") < 10 * 1024, said);
-            assertTrue(figure(said, "threads (-?\\d+)") <= 2, said);
+            assertTrue(said.contains("\nflat"), said);
         }
-    }
-
-    private static long figure(String said, String pattern) {
-        Matcher found = Pattern.compile(pattern).matcher(said);
-        assertTrue(found.find(), said);
-        return Long.parseLong(found.group(1));
     }
 }

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 
 /** A virtual machine of its own, of the version that runs the tests. */
 public final class Child {
-    private static final long LONGEST_S = 120;
+    private static final long LONGEST_S = 300;
 
     private final List<String> options = new ArrayList<>();
     private String classPath = System.getProperty("java.class.path");

@@ -1,0 +1,86 @@
+import { RESP_TYPES } from 'redis';
+import { atLeast, atMost, quantile, ROUND_MS, ROUNDS, row, throughput } from '../harness.mjs';
+import { fill, name } from '../rig.mjs';
+
+const RETENTION_MS = 600_000;
+const LARGE = 64;
+/** How much a round puts at most: what is measured is not how memory fills. */
+const MOST_MIB = 768;
+const expiration = { type: 'PX', value: RETENTION_MS };
+
+/** Puts one blob after the other, each new; and deletes those that are there. */
+function putting(store, payload) {
+  let next = 0;
+  const there = [];
+  return {
+    async put() {
+      payload.writeUInt32LE(next);
+      const reference = { value: `put/${next++}` };
+      const { kind } = await store.put(reference, payload, RETENTION_MS);
+      if (kind !== 'stored') throw new Error(`a new blob is ${kind}`);
+      there.push(reference);
+    },
+    tidy: () => Promise.all(there.splice(0).map((reference) => store.delete(reference))),
+  };
+}
+
+export async function blobs(table, rig) {
+  const { redis } = rig;
+  const binary = redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+  const store = rig.blobs('bench-blobs');
+  for (const mib of [1, LARGE]) {
+    const payload = Buffer.alloc(mib << 20, 'b');
+    const { put, tidy } = putting(store, payload);
+    const most = MOST_MIB / mib;
+    const puts = await row({ ours: put, plain: () => redis.set('plain', payload, { expiration }) }, 1, { most, tidy });
+    const about = { unit: 'MiB/s', scale: mib, goal: atLeast(1) };
+    table.ratio(`blob put ${mib} MiB`, puts.ours.perSecond, puts.plain.perSecond, { ...about, against: 'node-redis SET' });
+    const reference = { value: `read/${mib}` };
+    await store.put(reference, payload, RETENTION_MS);
+    const whole = (bytes) => {
+      if (bytes.length !== payload.length) throw new Error(`${bytes.length} of ${payload.length} bytes`);
+    };
+    const gets = await row(
+      { ours: async () => whole((await store.read(reference)).bytes), plain: async () => whole(await binary.get('plain')) },
+      1,
+    );
+    table.ratio(`blob read ${mib} MiB`, gets.ours.perSecond, gets.plain.perSecond, { ...about, against: 'node-redis GET' });
+    await redis.del('plain');
+  }
+}
+
+export async function beside(table, rig) {
+  const KEYS = 10_000;
+  const store = rig.locations('bench');
+  const blobs = rig.blobs('bench-blobs');
+  await fill(store, KEYS);
+  const { put, tidy } = putting(blobs, Buffer.alloc(LARGE << 20, 'b'));
+  const read = () => store.read({ value: name(Math.floor(Math.random() * KEYS)) });
+  const waits = { alone: [], beside: [] };
+  const p99 = async () => {
+    const all = [];
+    await throughput(read, 8, { roundMs: ROUND_MS * 2, waits: all });
+    return quantile(all, 0.99);
+  };
+  let puts = 0;
+  await Promise.all([p99(), put()]);
+  for (let round = 0; round < ROUNDS; round++) {
+    waits.alone.push(await p99());
+    let over = false;
+    const loop = (async () => {
+      for (; !over; puts++) {
+        await put();
+        await tidy();
+      }
+    })();
+    waits.beside.push(await p99());
+    over = true;
+    await loop;
+  }
+  table.ratio('reads, 8 in flight, beside a loop of 64 MiB puts: p99', waits.beside, waits.alone, {
+    unit: 'ms',
+    against: 'the same reads alone',
+    goal: atMost(3),
+    remarks: `${puts} puts`,
+  });
+}

@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { atLeast, median, pause, quantile, ROUNDS } from '../harness.mjs';
+import { fill, fillPlain, mget, scan } from '../rig.mjs';
+
+const RECORDS = 100_000;
+const PINGING_MS = 4_000;
+
+export async function scans(table, rig) {
+  const { redis } = rig;
+  const store = rig.locations('scan');
+  await fill(store, RECORDS);
+  await fillPlain(redis, RECORDS);
+  const perSecond = { ours: [], plain: [] };
+  await scan(store, RECORDS);
+  await mget(redis, RECORDS);
+  for (let round = 0; round < ROUNDS; round++) {
+    perSecond.ours.push(RECORDS / (await scan(store, RECORDS)));
+    perSecond.plain.push(RECORDS / (await mget(redis, RECORDS)));
+  }
+  const seconds = RECORDS / median(perSecond.ours);
+  table.ratio('full scan of 100k records, pages of 1,000', perSecond.ours, perSecond.plain, {
+    unit: 'items/s',
+    against: 'node-redis MGET by 1,000',
+    goal: atLeast(0.5),
+  });
+  table.bound('the same', seconds, 3, 's', '≤ 3 s');
+
+  const pings = pinger(rig.url);
+  const waits = { idle: [], scans: [], mgets: [] };
+  for (let round = 0; round < ROUNDS; round++) {
+    waits.idle.push(await pings.during(() => pause(PINGING_MS)));
+    waits.scans.push(await pings.during(() => until(PINGING_MS, () => scan(store, RECORDS))));
+    waits.mgets.push(await pings.during(() => until(PINGING_MS, () => mget(redis, RECORDS))));
+  }
+  pings.stop();
+  const [idle, scanning, mgetting] = Object.values(waits).map((rounds) => median(rounds.map((all) => quantile(all, 0.999))));
+  table.bound("another client's PING during scans: p99.9 over idle", Math.max(0, scanning - idle), 3, 'ms', '≤ 3 ms', `idle ${idle.toFixed(2)} ms, scans ${scanning.toFixed(2)} ms, MGETs ${mgetting.toFixed(2)} ms`);
+}
+
+async function until(ms, work) {
+  const end = performance.now() + ms;
+  while (performance.now() < end) await work();
+}
+
+/** Another client, in a process of its own, so that this one's event loop is not what is measured. */
+function pinger(url) {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('../pings.mjs', import.meta.url)), url], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return {
+    /** What each PING took while `work` went on, in milliseconds. */
+    async during(work) {
+      child.stdin.write('begin\n');
+      await work();
+      child.stdin.write('end\n');
+      return JSON.parse((await lines.next()).value);
+    },
+    stop: () => child.stdin.end(),
+  };
+}
