@@ -6,6 +6,7 @@ mod state;
 mod waiting;
 
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -16,6 +17,7 @@ pub(super) use self::leases::reap as reap_lease;
 use self::record::Scope;
 pub(super) use self::state::reap as reap_entry;
 use self::state::{Room, Set};
+use self::waiting::Turn;
 pub(super) use self::waiting::Waiting;
 use super::core::{Core, Held};
 use super::expiry;
@@ -94,7 +96,7 @@ impl<S: Storage> ProjectEngine for Project<S> {
             let core = core?;
             let id = LeaseId(ambient::random(core.storage.ambient()));
             let claim = Claim { core, scope, id, open: false };
-            claim.acquire(acquire, call).await
+            claim.acquire(Arc::new(acquire), call).await
         }
         .boxed()
     }
@@ -172,30 +174,57 @@ struct Claim<S: Storage> {
     core: Arc<Core<S>>,
     scope: Scope,
     id: LeaseId,
-    /// A commit is under way that may grant it, or ended in a way that does not tell.
+    /// It is granted and not yet handed over; or a commit is under way that may grant it, or ended in a way that does not tell.
     open: bool,
 }
 
 impl<S: Storage> Claim<S> {
-    async fn acquire(mut self, acquire: Acquire, call: Call) -> Result<Option<Grant>, Error> {
+    async fn acquire(mut self, acquire: Arc<Acquire>, call: Call) -> Result<Option<Grant>, Error> {
         let end = ambient::monotonic() + acquire.wait;
         let key: Arc<[u8]> = self.scope.key(&acquire.lock.namespace, &acquire.lock.key).into();
-        let acquire = Arc::new(acquire);
-        let turn = (!acquire.wait.is_zero()).then(|| self.core.waiting.join(&key));
+        if acquire.wait.is_zero() {
+            return match self.attempt(&key, &acquire, &call).await? {
+                Some(Tried::Granted(grant)) => Ok(Some(self.hand_over(grant))),
+                _ => Ok(None),
+            };
+        }
+        let place = Place(Arc::new(self.core.waiting.join(&key)));
+        let mut look_again = end;
+        if place.0.is_first() {
+            match self.attempt(&key, &acquire, &call).await? {
+                Some(Tried::Granted(grant)) => return Ok(Some(self.hand_over(grant))),
+                tried => look_again = next_look(tried, end),
+            }
+        }
+        // From here on it goes by itself: a caller who does not poll must not hold up those who come behind.
+        let turn = Arc::clone(&place.0);
+        let queued = background::spawn_scoped(self.queued(turn, key, acquire, call, look_again, end));
+        Ok(queued.await?.map(|(claim, grant)| claim.hand_over(grant)))
+    }
+
+    /// Waits for the turn, and takes the lock.
+    async fn queued(
+        mut self,
+        turn: Arc<Turn>,
+        key: Arc<[u8]>,
+        acquire: Arc<Acquire>,
+        call: Call,
+        mut look_again: Instant,
+        end: Instant,
+    ) -> Result<Option<(Self, Grant)>, Error> {
+        let place = Place(turn);
         loop {
-            let mut look_again = end;
-            if turn.as_ref().is_none_or(|turn| turn.is_first()) {
+            wait(place.0.woken(), look_again).await;
+            look_again = end;
+            if place.0.is_first() {
                 match self.attempt(&key, &acquire, &call).await? {
-                    Some(Tried::Granted(grant)) => return Ok(Some(grant)),
-                    Some(Tried::Held(left)) => look_again = end.min(ambient::monotonic() + left.min(LOOK_EVERY)),
-                    None => {}
+                    Some(Tried::Granted(grant)) => return Ok(Some((self, grant))),
+                    tried => look_again = next_look(tried, end),
                 }
             }
-            let Some(turn) = &turn else { return Ok(None) };
             if ambient::monotonic() >= end {
                 return Ok(None);
             }
-            wait(turn.woken(), look_again).await;
         }
     }
 
@@ -214,24 +243,54 @@ impl<S: Storage> Claim<S> {
             }
         };
         self.open = true;
-        let result = self.core.storage.commit(call.clone(), change).await;
-        self.open = result.as_ref().is_err_and(|error| error.outcome() == Outcome::Unknown);
+        let answered = background::timeout_at(call.deadline, self.core.storage.commit(call.clone(), change)).await;
+        let result = answered.unwrap_or_else(|_| {
+            let said = format!("no answer within the operation timeout of {} ms", acquire.timeout.as_millis());
+            Err(Error::new(Code::Timeout, call.outcome(), said))
+        });
+        let granted = matches!(&result, Ok(Some(Tried::Granted(_))));
+        self.open = granted || result.as_ref().is_err_and(|error| error.outcome() == Outcome::Unknown);
         if !self.open {
             call.unmark_sent();
         }
-        if let Ok(Some(Tried::Granted(_))) = &result {
+        if granted {
             self.core.keep_up();
         }
         result
+    }
+
+    fn hand_over(mut self, grant: Grant) -> Grant {
+        self.open = false;
+        grant
     }
 }
 
 impl<S: Storage> Drop for Claim<S> {
     fn drop(&mut self) {
         if self.open {
-            let (core, scope, id) = (Arc::clone(&self.core), self.scope.clone(), self.id);
-            background::spawn(give_back(core, scope, id));
+            let mut back = give_back(Arc::clone(&self.core), self.scope.clone(), self.id).boxed();
+            // Begun here, it comes before a closing that follows.
+            if back.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+                background::spawn(back);
+            }
         }
+    }
+}
+
+/// A place in the queue that is left by whoever is done first: the caller, or what waits for him.
+struct Place(Arc<Turn>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+/// When the first in the queue looks again, if nobody wakes him.
+fn next_look(tried: Option<Tried>, end: Instant) -> Instant {
+    match tried {
+        Some(Tried::Held(left)) => end.min(ambient::monotonic() + left.min(LOOK_EVERY)),
+        _ => end,
     }
 }
 
@@ -245,7 +304,7 @@ async fn give_back<S: Storage>(core: Arc<Core<S>>, scope: Scope, id: LeaseId) {
         if error.code() == Code::Closed || ambient::monotonic() + GIVE_BACK_EVERY >= end {
             return;
         }
-        tokio::time::sleep(GIVE_BACK_EVERY).await;
+        background::sleep_until(ambient::monotonic() + GIVE_BACK_EVERY).await;
     }
 }
 
