@@ -208,7 +208,9 @@ impl Run<'_> {
         let (project, _) = self.project(step)?;
         let deadline = step.get("deadlineMs").map(|deadline| self.vars.number(deadline)).transpose()?;
         let locks = match deadline {
-            Some(deadline) => project.locks_within(u64::try_from(deadline).map_err(|error| error.to_string())?),
+            Some(deadline) => {
+                project.locks_within(Duration::from_millis(u64::try_from(deadline).map_err(|error| error.to_string())?))
+            }
             None => project.locks(),
         };
         self.invocations.insert(self.vars.text(name)?, locks);

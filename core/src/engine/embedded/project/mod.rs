@@ -6,6 +6,7 @@ mod state;
 mod waiting;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
@@ -95,7 +96,7 @@ impl<S: Storage> ProjectEngine for Project<S> {
         async move {
             let core = core?;
             let id = LeaseId(ambient::random(core.storage.ambient()));
-            let claim = Claim { core, scope, id, open: false };
+            let claim = Claim { core, scope, id, open: false, gone: Arc::default() };
             claim.acquire(Arc::new(acquire), call).await
         }
         .boxed()
@@ -176,6 +177,8 @@ struct Claim<S: Storage> {
     id: LeaseId,
     /// It is granted and not yet handed over; or a commit is under way that may grant it, or ended in a way that does not tell.
     open: bool,
+    /// The caller is gone: nothing is granted any more.
+    gone: Arc<AtomicBool>,
 }
 
 impl<S: Storage> Claim<S> {
@@ -188,18 +191,20 @@ impl<S: Storage> Claim<S> {
                 _ => Ok(None),
             };
         }
-        let place = Place(Arc::new(self.core.waiting.join(&key)));
-        let mut look_again = end;
-        if place.0.is_first() {
-            match self.attempt(&key, &acquire, &call).await? {
-                Some(Tried::Granted(grant)) => return Ok(Some(self.hand_over(grant))),
-                tried => look_again = next_look(tried, end),
-            }
+        let turn = Arc::new(self.core.waiting.join(&key));
+        let mut caller = Caller { claim: self.again(), turn: Arc::clone(&turn) };
+        // In memory a free lock is had at the first poll.
+        if S::INLINE
+            && turn.is_first()
+            && let Some(Tried::Granted(grant)) = self.attempt(&key, &acquire, &call).await?
+        {
+            caller.claim.open = false;
+            return Ok(Some(self.hand_over(grant)));
         }
         // From here on it goes by itself: a caller who does not poll must not hold up those who come behind.
-        let turn = Arc::clone(&place.0);
-        let queued = background::spawn_scoped(self.queued(turn, key, acquire, call, look_again, end));
-        Ok(queued.await?.map(|(claim, grant)| claim.hand_over(grant)))
+        let queued = background::spawn_scoped(self.queued(turn, key, acquire, call, end)).await;
+        caller.claim.open = false;
+        Ok(queued?.map(|(claim, grant)| claim.hand_over(grant)))
     }
 
     /// Waits for the turn, and takes the lock.
@@ -209,34 +214,43 @@ impl<S: Storage> Claim<S> {
         key: Arc<[u8]>,
         acquire: Arc<Acquire>,
         call: Call,
-        mut look_again: Instant,
         end: Instant,
     ) -> Result<Option<(Self, Grant)>, Error> {
-        let place = Place(turn);
         loop {
-            wait(place.0.woken(), look_again).await;
-            look_again = end;
-            if place.0.is_first() {
+            let mut look_again = end;
+            if turn.is_first() {
                 match self.attempt(&key, &acquire, &call).await? {
-                    Some(Tried::Granted(grant)) => return Ok(Some((self, grant))),
-                    tried => look_again = next_look(tried, end),
+                    Some(Tried::Granted(grant)) => {
+                        turn.leave();
+                        return Ok(Some((self, grant)));
+                    }
+                    Some(Tried::Held(left)) => look_again = end.min(ambient::monotonic() + left.min(LOOK_EVERY)),
+                    None => {}
                 }
             }
             if ambient::monotonic() >= end {
+                turn.leave();
                 return Ok(None);
             }
+            wait(turn.woken(), look_again).await;
         }
     }
 
-    /// Tries once. `None`: it waits for nobody, and somebody else waits.
+    /// The same claim in a second hand: whatever it gets is given back when the caller goes.
+    fn again(&self) -> Self {
+        let Self { core, scope, id, gone, .. } = self;
+        Self { core: Arc::clone(core), scope: scope.clone(), id: *id, open: true, gone: Arc::clone(gone) }
+    }
+
+    /// Tries once. `None`: it waits for nobody, and somebody else waits; or its caller is gone.
     async fn attempt(&mut self, key: &Arc<[u8]>, acquire: &Arc<Acquire>, call: &Call) -> Result<Option<Tried>, Error> {
         let sent = ambient::monotonic();
         let call = call.until(sent + acquire.timeout);
         let change = {
             let (waiting, scope, id) = (Arc::clone(&self.core.waiting), self.scope.clone(), self.id);
-            let (key, acquire) = (Arc::clone(key), Arc::clone(acquire));
+            let (key, acquire, gone) = (Arc::clone(key), Arc::clone(acquire), Arc::clone(&self.gone));
             move |draft: &mut dyn Draft, now| {
-                if acquire.wait.is_zero() && !waiting.is_nobody(&key) {
+                if gone.load(Ordering::SeqCst) || (acquire.wait.is_zero() && !waiting.is_nobody(&key)) {
                     return Ok(None);
                 }
                 leases::acquire(draft, &scope, &key, &acquire, id, now, sent).map(Some)
@@ -277,20 +291,19 @@ impl<S: Storage> Drop for Claim<S> {
     }
 }
 
-/// A place in the queue that is left by whoever is done first: the caller, or what waits for him.
-struct Place(Arc<Turn>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.leave();
-    }
+/// Who waits for a claim that goes by itself. Dropped before its end, nothing is granted any more, and what was is given back.
+struct Caller<S: Storage> {
+    claim: Claim<S>,
+    turn: Arc<Turn>,
 }
 
-/// When the first in the queue looks again, if nobody wakes him.
-fn next_look(tried: Option<Tried>, end: Instant) -> Instant {
-    match tried {
-        Some(Tried::Held(left)) => end.min(ambient::monotonic() + left.min(LOOK_EVERY)),
-        _ => end,
+impl<S: Storage> Drop for Caller<S> {
+    fn drop(&mut self) {
+        // Before the claim gives back.
+        if self.claim.open {
+            self.claim.gone.store(true, Ordering::SeqCst);
+        }
+        self.turn.leave();
     }
 }
 
