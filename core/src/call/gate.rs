@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 
 use super::stats::{Counters, EngineCounters, Kind, StoreStats};
-use super::{Budget, Call, Operation};
+use super::{Budget, Call, Cancellation, Operation};
 use crate::contract::{Code, Error, limits};
 use crate::{ambient, background};
 
@@ -17,6 +17,8 @@ pub(crate) struct Gate {
     timeout: Duration,
     inline: bool,
     closed: AtomicBool,
+    /// Thrown when the store is closed: nobody need wait any more.
+    closing: Cancellation,
     idle: Notify,
     counters: Counters,
 }
@@ -32,6 +34,7 @@ impl Gate {
             timeout: Duration::from_millis(timeout_ms),
             inline,
             closed: AtomicBool::new(false),
+            closing: Cancellation::new(),
             idle: Notify::new(),
             counters: Counters::default(),
         }))
@@ -60,7 +63,7 @@ impl Gate {
     }
 
     /// As [`pass`](Self::pass), for an operation that may wait so long for something, and is then still to be answered within
-    /// the operation timeout.
+    /// the operation timeout. Closing the store ends it, if there is a wait.
     pub(crate) fn pass_after<T, F>(
         self: &Arc<Self>,
         wait: Duration,
@@ -86,7 +89,15 @@ impl Gate {
             let told = call.clone();
             let work = async {
                 let _room = budget.room(bytes).await?;
-                start(told).await
+                let work = start(told);
+                if wait.is_zero() {
+                    return work.await;
+                }
+                tokio::select! {
+                    biased;
+                    result = work => result,
+                    () = gate.closing.cancelled() => Err(Error::closed().with_outcome(call.outcome())),
+                }
             };
             let mut work = std::pin::pin!(work);
             // What is answered at the first poll (always, in memory) needs no timer.
@@ -113,6 +124,7 @@ impl Gate {
     /// Lets nobody in any more and waits for what is under way, at most the operation timeout.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
+        self.closing.cancel();
         let empty = async {
             loop {
                 let emptied = self.idle.notified();

@@ -55,7 +55,7 @@ impl LeaseId {
     /// `None`: no lease has this id.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let digits = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
-        if text.len() != 32 || !text.as_bytes().iter().all(|byte| digits(byte)) {
+        if text.len() != 32 || !text.as_bytes().iter().all(digits) {
             return None;
         }
         u128::from_str_radix(text, 16).ok().map(|id| Self(id.to_be_bytes()))

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -36,7 +37,7 @@ impl Invocation {
         let number = places.next;
         places.next += 1;
         places.taken.insert(number, None);
-        Ok(PendingPlace(Some(Place { invocation: Arc::clone(self), number })))
+        Ok(PendingPlace(Some(Place { invocation: Arc::clone(self), number, left: AtomicBool::new(false) })))
     }
 }
 
@@ -66,18 +67,69 @@ impl Drop for PendingPlace {
 pub(super) struct Place {
     invocation: Arc<Invocation>,
     number: u64,
+    /// The lease is over for good. Read and written under the lock of the places.
+    left: AtomicBool,
 }
 
 impl Place {
     /// The lease was renewed, as asked for at `sent`.
     pub(super) fn renewed(&self, sent: Instant, lease_ms: u64) {
         let mut places = self.invocation.0.lock();
+        // A release may have overtaken the answer to the renewal.
+        if self.left.load(Ordering::Relaxed) {
+            return;
+        }
         // Found expired meanwhile, and its place given to another, it still takes one again.
         places.taken.insert(self.number, Some(sent + Duration::from_millis(lease_ms)));
     }
 
     /// The lease is over.
     pub(super) fn leave(&self) {
-        self.invocation.0.lock().taken.remove(&self.number);
+        let mut places = self.invocation.0.lock();
+        self.left.store(true, Ordering::Relaxed);
+        places.taken.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn enter(invocation: &Arc<Invocation>) -> Result<PendingPlace, Error> {
+        invocation.enter()
+    }
+
+    #[test]
+    fn sixteen_places_and_no_more_pending_ones_counted() {
+        let invocation = Arc::<Invocation>::default();
+        let mut pending: Vec<_> = (0..limits::MAX_LEASES).map(|_| enter(&invocation).unwrap()).collect();
+        assert_eq!(enter(&invocation).unwrap_err().argument_name(), Some("leases"));
+        drop(pending.pop());
+        let place = enter(&invocation).unwrap().taken(ambient::monotonic(), 60_000).unwrap();
+        assert!(enter(&invocation).is_err());
+        place.leave();
+        let again = enter(&invocation).unwrap();
+        assert!(enter(&invocation).is_err());
+        drop((again, pending));
+        assert!(invocation.0.lock().taken.is_empty());
+    }
+
+    #[test]
+    fn an_expired_lease_takes_no_place_until_it_is_renewed() {
+        let invocation = Arc::<Invocation>::default();
+        let sent = ambient::monotonic();
+        let places: Vec<_> = (0..limits::MAX_LEASES).map(|_| enter(&invocation).unwrap().taken(sent, 0).unwrap()).collect();
+        drop(enter(&invocation).unwrap());
+        places.iter().for_each(|place| place.renewed(sent, 60_000));
+        assert!(enter(&invocation).is_err());
+    }
+
+    #[test]
+    fn a_renewal_that_is_heard_of_after_the_release_takes_no_place() {
+        let invocation = Arc::<Invocation>::default();
+        let place = enter(&invocation).unwrap().taken(ambient::monotonic(), 60_000).unwrap();
+        place.leave();
+        place.renewed(ambient::monotonic(), 60_000);
+        assert!(invocation.0.lock().taken.is_empty());
     }
 }

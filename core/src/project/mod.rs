@@ -80,8 +80,12 @@ impl Project {
         Error: From<E::Error>,
     {
         let endpoint = endpoint.try_into()?;
-        let engine = endpoint.open_project(&id)?;
-        let gate = Gate::new(options.operation_timeout_ms, engine.answers_inline())?;
+        Self::on(endpoint.open_project(&id)?, options.operation_timeout_ms)
+    }
+
+    /// A project on an engine at hand.
+    pub(crate) fn on(engine: Arc<dyn ProjectEngine>, operation_timeout_ms: u64) -> Result<Self, Error> {
+        let gate = Gate::new(operation_timeout_ms, engine.answers_inline())?;
         Ok(Self { engine, gate })
     }
 
@@ -116,7 +120,8 @@ impl Project {
         self.gate.stats(self.engine.counters())
     }
 
-    /// As [`LocationStore::close`](crate::LocationStore::close). Leases that are held stay until they expire.
+    /// As [`LocationStore::close`](crate::LocationStore::close); who waits for a lock is told `CLOSED` at once. Leases that are
+    /// held stay until they expire.
     pub async fn close(&self) {
         self.gate.close().await;
         self.engine.close().await;

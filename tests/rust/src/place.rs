@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, io, process};
 
 use tempfile::TempDir;
-use zlink_store::{Error, KeyPrefix, LocationStore, RelocationStore, StoreOptions};
+use zlink_store::{Error, KeyPrefix, LocationStore, Project, ProjectId, ProjectOptions, RelocationStore, StoreOptions};
 use zlink_test_servers::RedisServer;
 
 /// Operation timeout of the tests: long, so that a busy machine fails nothing.
@@ -25,12 +25,12 @@ impl Engine {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Memory, Self::File, Self::Redis];
 
-    /// What the engine can do, or needs, beyond the others (`tests/conformance/README.md`, Capabilities).
+    /// What the engine and Rust can do, or need, beyond others (`tests/conformance/README.md`, Capabilities).
     pub fn capabilities(self) -> &'static [&'static str] {
         match self {
-            Self::Memory => &[],
-            Self::File => &["survives-reopen"],
-            Self::Redis => &["survives-reopen", "needs-key-prefix"],
+            Self::Memory => &["json-text"],
+            Self::File => &["json-text", "survives-reopen"],
+            Self::Redis => &["json-text", "survives-reopen", "needs-key-prefix"],
         }
     }
 }
@@ -107,6 +107,16 @@ impl Place {
     /// As [`RelocationStore::open`].
     pub fn relocation(&self, prefix: &str) -> Result<RelocationStore, Error> {
         RelocationStore::open(&self.url, self.options(prefix, TIMEOUT_MS)?)
+    }
+
+    /// A project of a workspace of this place, or, `exact`, of the workspace of that very name.
+    ///
+    /// # Errors
+    /// As [`ProjectId::new`] and [`Project::open`].
+    pub fn project(&self, workspace: &str, exact: bool, project: &str, operation_timeout_ms: u64) -> Result<Project, Error> {
+        let in_front = if exact { "" } else { &self.in_front };
+        let id = ProjectId::new(format!("{in_front}{workspace}"), project)?;
+        Project::open(&self.url, id, ProjectOptions::default().with_operation_timeout_ms(operation_timeout_ms))
     }
 
     /// The place's URL.

@@ -23,7 +23,7 @@ fn each_name_stands_once() {
     for scenario in scenarios().unwrap() {
         assert!(seen.insert(scenario.name.clone()), "{} stands twice", scenario.name);
     }
-    assert!(seen.len() >= 250, "only {} scenarios", seen.len());
+    assert!(seen.len() >= 400, "only {} scenarios", seen.len());
 }
 
 #[test]
@@ -39,6 +39,11 @@ fn the_schema_refuses_what_the_runners_do_not_know() {
         r#"{ "write": { "mutations": [{ "put": "k", "bytes": "v", "retention": 1 }] } }"#,
         r#"{ "until": { "read": "k" } }"#,
         r#"{ "together": [{ "times": 2, "open": "s" }] }"#,
+        r#"{ "stateSet": "k" }"#,
+        r#"{ "stateSet": "k", "json": "1", "noJson": "cycle" }"#,
+        r#"{ "lockAcquire": "k", "ttlSeconds": 1 }"#,
+        r#"{ "start": "s", "call": { "lockAcquire": "k", "expect": "lease" } }"#,
+        r#"{ "together": [{ "withLock": "k" }] }"#,
     ] {
         let step: serde_json::Value = serde_json::from_str(step).unwrap();
         let file = serde_json::json!({

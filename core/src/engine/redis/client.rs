@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::answers::{self, Meaning};
+use super::bells::Bells;
 use super::lane::jittered;
 use super::script::Load;
 pub(crate) use super::script::{Prepared, Script};
@@ -67,6 +68,11 @@ impl Client {
 
     pub(crate) fn counters(&self) -> &EngineCounters {
         self.transport.counters()
+    }
+
+    /// What wakes those who wait for others, where there is something.
+    pub(crate) fn bells(&self) -> Option<Arc<Bells>> {
+        self.transport.bells()
     }
 
     /// Gives up the connection.

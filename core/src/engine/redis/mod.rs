@@ -1,6 +1,7 @@
 //! The engine on Redis (spec: redis.md).
 
 mod answers;
+mod bells;
 mod blob;
 mod client;
 pub(crate) mod config;
@@ -11,6 +12,7 @@ mod lane;
 mod link;
 mod location;
 mod native;
+mod project;
 mod resp;
 mod script;
 mod sharing;
@@ -25,10 +27,11 @@ use self::client::Client;
 use self::config::RedisConfig;
 use self::host::HostClient;
 use self::location::RedisLocation;
+use self::project::RedisProject;
 pub(crate) use self::url::decoded;
-use super::{LocationEngine, RelocationEngine, StoreOptions};
+use super::{LocationEngine, ProjectEngine, RelocationEngine, StoreOptions};
 use crate::ambient;
-use crate::contract::{Error, limits};
+use crate::contract::{Error, ProjectId, limits};
 
 /// What carries a store's commands.
 pub(crate) enum Source<'a> {
@@ -52,10 +55,9 @@ pub(crate) fn relocation(source: Source<'_>, options: &StoreOptions) -> Result<A
     Ok(Arc::new(RedisRelocation::new(client, options.key_prefix.clone(), ambient::system())))
 }
 
-/// STUB
-pub(crate) fn project(source: Source<'_>, id: &crate::contract::ProjectId) -> Result<Arc<dyn super::ProjectEngine>, Error> {
-    let _ = (source, id);
-    Err(Error::internal("stub"))
+/// The engine of a project's state and locks; no I/O.
+pub(crate) fn project(source: Source<'_>, id: &ProjectId) -> Result<Arc<dyn ProjectEngine>, Error> {
+    Ok(Arc::new(RedisProject::new(client(source)?, id, ambient::system())))
 }
 
 /// A server may be anybody's, so a store never spreads over its whole key space.

@@ -10,8 +10,9 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::answers::{self, Meaning};
+use super::bells::{Bells, Dialer};
 use super::config::{Address, RedisConfig, Server};
-use super::dial::{DialError, Step, dial};
+use super::dial::{DialError, Step, Stream, dial};
 use super::handshake::{Greeting, greet};
 use super::lane::{Connector, Lane, jittered};
 use super::link::Link;
@@ -33,6 +34,7 @@ pub(super) struct Native(Arc<Lines>);
 
 struct Lines {
     lanes: [Arc<Lane<ToServer>>; 3],
+    bells: Arc<Bells>,
     /// Keeps the lanes' way to the server alive.
     to: Arc<ToServer>,
 }
@@ -64,7 +66,8 @@ impl Native {
             policy_seen: AtomicBool::new(false),
         });
         let lane = || Lane::new(Arc::downgrade(&to));
-        Self(Arc::new(Lines { lanes: [lane(), lane(), lane()], to }))
+        let bells = Bells::new(Arc::clone(&to) as _);
+        Self(Arc::new(Lines { lanes: [lane(), lane(), lane()], bells, to }))
     }
 
     fn lane(&self, line: Line) -> &Arc<Lane<ToServer>> {
@@ -131,8 +134,13 @@ impl Transport for Native {
         &self.0.to.counters
     }
 
+    fn bells(&self) -> Option<Arc<Bells>> {
+        Some(Arc::clone(&self.0.bells))
+    }
+
     fn close(&self) {
         self.0.lanes.iter().for_each(|lane| lane.close());
+        self.0.bells.close();
     }
 }
 
@@ -157,12 +165,31 @@ impl Connector for ToServer {
     }
 }
 
+impl Dialer for ToServer {
+    fn dial(self: Arc<Self>) -> BoxFuture<'static, Result<Stream, DialError>> {
+        async move { dial(self.address()?, self.config.tls.as_ref(), &Mutex::new(Step::Connect)).await }.boxed()
+    }
+
+    fn config(&self) -> &RedisConfig {
+        &self.config
+    }
+
+    fn counters(&self) -> &EngineCounters {
+        &self.counters
+    }
+}
+
 impl ToServer {
-    async fn connect_now(self: Arc<Self>, bound: Instant, step: &Mutex<Step>) -> Result<Arc<Link>, DialError> {
+    fn address(&self) -> Result<&Address, DialError> {
         let Server::Single(address) = &self.config.server else {
             let error = Error::new(Code::Unavailable, Outcome::NotApplied, "Sentinel and Cluster are not supported yet");
             return Err(DialError { error, lasting: true });
         };
+        Ok(address)
+    }
+
+    async fn connect_now(self: Arc<Self>, bound: Instant, step: &Mutex<Step>) -> Result<Arc<Link>, DialError> {
+        let address = self.address()?;
         let link = Arc::new(Link::new(dial(address, self.config.tls.as_ref(), step).await?, Arc::clone(&self.counters)));
         *step.lock() = Step::Greet;
         let state = self.hello.load(Ordering::Acquire);

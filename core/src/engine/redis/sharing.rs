@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
+use super::bells::Bells;
 use super::config::RedisConfig;
 use super::native::Native;
 use super::transport::{Batch, Failure, Line, Reply, Scripts, Transport};
@@ -89,6 +90,10 @@ impl Transport for Lease {
 
     fn counters(&self) -> &EngineCounters {
         self.native.counters()
+    }
+
+    fn bells(&self) -> Option<Arc<Bells>> {
+        self.native.bells()
     }
 
     fn close(&self) {

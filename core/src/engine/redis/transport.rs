@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
+use super::bells::Bells;
 pub(crate) use super::host::{Failure, Reply};
 pub(crate) use super::script::Scripts;
 use crate::call::{Call, EngineCounters};
@@ -58,6 +59,11 @@ pub(crate) trait Transport: Send + Sync + 'static {
     /// How many replicas must acknowledge each commit. A transport that is not ours alone has none: WAIT would block it.
     fn min_acked_replicas(&self) -> u32 {
         0
+    }
+
+    /// What wakes those who wait for others; `None`: nothing does, and they must look by themselves.
+    fn bells(&self) -> Option<Arc<Bells>> {
+        None
     }
 
     /// Gives up what the transport holds; nothing is sent afterwards.

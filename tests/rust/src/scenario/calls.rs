@@ -8,9 +8,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use zlink_store::{
-    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Cancellation, Condition, Cursor, Error, Key, LocationStore,
-    Mutation, Operation, ReadResult, RelocationStore, Retention, ScanPage, ScanRequest, ScanResult, StoreTime, Version,
-    WriteRequest, WriteResult, limits,
+    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Cancellation, Condition, Cursor, DistributedLocks, Error, Key,
+    LocationStore, Mutation, Operation, Project, ReadResult, RelocationStore, Retention, ScanPage, ScanRequest, ScanResult,
+    StoreTime, Version, WriteRequest, WriteResult, limits,
 };
 
 use super::value::{Fault, Val, Vars};
@@ -18,11 +18,13 @@ use super::value::{Fault, Val, Vars};
 /// A call under way: its result, or what is wrong with what the store answered.
 pub(crate) type Calling = Pin<Box<dyn Future<Output = Result<Val, Fault>> + Send>>;
 
-/// A store of either kind.
+/// A store of any kind.
 #[derive(Clone)]
 pub(crate) enum Store {
     Location(LocationStore),
     Relocation(RelocationStore),
+    /// With the invocation of those calls that name none.
+    Project(Project, DistributedLocks),
 }
 
 impl Store {
@@ -30,6 +32,7 @@ impl Store {
         match self {
             Self::Location(store) => store.close().await,
             Self::Relocation(store) => store.close().await,
+            Self::Project(project, _) => project.close().await,
         }
     }
 }
@@ -37,34 +40,39 @@ impl Store {
 /// Every version that a put of the scenario got.
 pub(crate) type Versions = Arc<Mutex<HashSet<String>>>;
 
-/// The verbs of this page, and whether they want a relocation store.
-pub(crate) const VERBS: [(&str, bool); 10] = [
-    ("read", false),
-    ("write", false),
-    ("put", false),
-    ("delete", false),
-    ("scan", false),
-    ("scanAll", false),
-    ("blobPut", true),
-    ("blobRead", true),
-    ("blobRenew", true),
-    ("blobDelete", true),
+/// The verbs that call a store, and the kind of store that they want.
+pub(crate) const VERBS: [(&str, &str); 19] = [
+    ("read", "location"),
+    ("write", "location"),
+    ("put", "location"),
+    ("delete", "location"),
+    ("scan", "location"),
+    ("scanAll", "location"),
+    ("blobPut", "relocation"),
+    ("blobRead", "relocation"),
+    ("blobRenew", "relocation"),
+    ("blobDelete", "relocation"),
+    ("stateNamespace", "project"),
+    ("stateGet", "project"),
+    ("stateSet", "project"),
+    ("stateDelete", "project"),
+    ("lockAcquire", "project"),
+    ("lockAttach", "project"),
+    ("lockRenew", "project"),
+    ("lockRelease", "project"),
+    ("lease", "project"),
 ];
 
-/// Makes the call that a step describes, without starting it.
-pub(crate) fn call(step: &Map<String, Value>, store: &Store, vars: &Vars, versions: &Versions) -> Result<Calling, Fault> {
-    let cancellation = step.get("cancelled").is_some_and(|cancelled| cancelled == true).then(|| {
+/// The cancellation that a step wants to be requested before its call.
+pub(crate) fn cancelled(step: &Map<String, Value>) -> Option<Cancellation> {
+    step.get("cancelled").is_some_and(|cancelled| cancelled == true).then(|| {
         let cancellation = Cancellation::new();
         cancellation.cancel();
         cancellation
-    });
-    match store {
-        Store::Location(store) => location(step, store, vars, versions, cancellation),
-        Store::Relocation(store) => relocation(step, store, vars, cancellation),
-    }
+    })
 }
 
-fn location(
+pub(crate) fn location(
     step: &Map<String, Value>,
     store: &LocationStore,
     vars: &Vars,
@@ -101,7 +109,7 @@ fn location(
     Ok(finish(operation, cancellation, move |result| write_result(result, &puts, &versions)))
 }
 
-fn relocation(
+pub(crate) fn relocation(
     step: &Map<String, Value>,
     store: &RelocationStore,
     vars: &Vars,
@@ -130,7 +138,7 @@ fn relocation(
 }
 
 /// Runs an operation (or gives back what was wrong with its arguments) and turns its answer into fields.
-fn finish<T: Send + 'static>(
+pub(crate) fn finish<T: Send + 'static>(
     operation: Result<Operation<T>, Error>,
     cancellation: Option<Cancellation>,
     to_fields: impl FnOnce(T) -> Result<Val, Fault> + Send + 'static,
@@ -222,7 +230,7 @@ fn retention(ms: i64) -> Result<Result<Retention, Error>, Fault> {
     Ok(Retention::from_ms(u64::try_from(ms).map_err(|error| error.to_string())?))
 }
 
-fn time(time: StoreTime) -> Val {
+pub(crate) fn time(time: StoreTime) -> Val {
     Val::Number(i64::try_from(time.unix_ms()).unwrap_or(i64::MAX))
 }
 

@@ -2,7 +2,9 @@
 
 mod calls;
 mod expect;
+mod project;
 mod run;
+mod started;
 mod value;
 
 use std::path::PathBuf;

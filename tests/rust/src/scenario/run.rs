@@ -8,11 +8,13 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::Scenario;
-use super::calls::{Calling, Store, VERBS, Versions, call, error_result};
+use super::calls::{Calling, Store, VERBS, Versions, cancelled, error_result, location, relocation};
 use super::expect::{Miss, expect, field, show};
+use super::project::{self, Leases, kind, lock_options};
+use super::started::Started;
 use super::value::{Fault, Val, Vars};
 use crate::place::{Place, TIMEOUT_MS};
-use zlink_store::{LocationStore, RelocationStore};
+use zlink_store::{Cancellation, DistributedLocks, Error, LocationStore, Project, RelocationStore, WithLockError};
 
 /// How long a scenario may take.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -31,6 +33,9 @@ pub async fn run(scenario: &Scenario, place: &Place, capabilities: &[&str]) -> R
         opened: Vec::new(),
         vars: Vars::default(),
         versions: Versions::default(),
+        leases: Leases::default(),
+        invocations: HashMap::new(),
+        started: Started::default(),
     };
     let ended = tokio::time::timeout(LONGEST, run.steps(&scenario.steps, "")).await;
     let result = ended.unwrap_or_else(|_| Err(format!("not done after {} s", LONGEST.as_secs())));
@@ -47,6 +52,9 @@ struct Run<'a> {
     opened: Vec<Store>,
     vars: Vars,
     versions: Versions,
+    leases: Leases,
+    invocations: HashMap<String, DistributedLocks>,
+    started: Started,
 }
 
 impl Run<'_> {
@@ -95,15 +103,36 @@ impl Run<'_> {
             let value = self.vars.eval(value)?;
             return held(field(Some(&value), &step["expect"], &self.vars), &value);
         }
-        let result = match (step.get("open"), step.get("close")) {
-            (Some(name), _) => self.open(step, name)?,
-            (_, Some(name)) => {
-                let name = self.vars.text(name)?;
-                let store = self.named.get(&name).ok_or_else(|| format!("no store {name}"))?;
-                store.close().await;
-                Val::fields([("kind", Val::text("closed"))])
-            }
-            (None, None) => self.call(step, &self.vars.clone())?.await?,
+        if let Some(name) = step.get("start") {
+            let (name, cancellation) = (self.vars.text(name)?, Cancellation::new());
+            let form = step.get("call").and_then(Value::as_object).ok_or("start what?")?;
+            let calling = self.call_with(form, &self.vars.clone(), Some(cancellation.clone()))?;
+            self.started.start(name, calling, cancellation).await;
+            return Ok(());
+        }
+        if let Some(name) = step.get("cancel") {
+            return self.started.cancel(&self.vars.text(name)?);
+        }
+        if let Some(name) = step.get("pending") {
+            return self.started.pending(&self.vars.text(name)?);
+        }
+        if let Some(name) = step.get("locks") {
+            return self.invocation(step, name);
+        }
+        let result = if let Some(name) = step.get("open") {
+            self.open(step, name)?
+        } else if let Some(name) = step.get("close") {
+            let name = self.vars.text(name)?;
+            let store = self.named.get(&name).ok_or_else(|| format!("no store {name}"))?;
+            store.close().await;
+            kind("closed")
+        } else if let Some(name) = step.get("await") {
+            let name = self.vars.text(name)?;
+            self.started.result(&name).await?
+        } else if let Some(key) = step.get("withLock") {
+            self.with_lock(step, key, at).await?
+        } else {
+            self.call(step, &self.vars.clone())?.await?
         };
         self.judge(step, &result, &self.vars)?;
         self.save(step, result)
@@ -130,19 +159,105 @@ impl Run<'_> {
     }
 
     fn call(&mut self, step: &Map<String, Value>, vars: &Vars) -> Result<Calling, Fault> {
+        self.call_with(step, vars, cancelled(step))
+    }
+
+    fn call_with(
+        &mut self,
+        step: &Map<String, Value>,
+        vars: &Vars,
+        cancellation: Option<Cancellation>,
+    ) -> Result<Calling, Fault> {
         let verb = VERBS.iter().find(|(verb, _)| step.contains_key(*verb));
-        let (_, relocation) = verb.ok_or_else(|| format!("no verb among {:?}", step.keys().collect::<Vec<_>>()))?;
-        let name = match step.get("on") {
-            Some(name) => vars.text(name)?,
-            None => if *relocation { "relocation" } else { "location" }.to_owned(),
-        };
-        if !self.named.contains_key(&name) && matches!(name.as_str(), "location" | "relocation") {
-            let options = self.place.options(if *relocation { "r" } else { "l" }, TIMEOUT_MS);
-            let opened = options.and_then(|options| make(self.place, options, *relocation));
-            self.keep(&name, opened.map_err(|error| error.to_string())?);
+        let (_, wanted) = verb.ok_or_else(|| format!("no verb among {:?}", step.keys().collect::<Vec<_>>()))?;
+        match self.store(step, vars, wanted)? {
+            Store::Location(store) => location(step, &store, vars, &self.versions, cancellation),
+            Store::Relocation(store) => relocation(step, &store, vars, cancellation),
+            Store::Project(project, locks) => {
+                let locks = self.locks(step, vars, locks)?;
+                project::call(step, &project, &locks, vars, &self.leases, cancellation)
+            }
         }
-        let store = self.named.get(&name).ok_or_else(|| format!("no store {name}"))?;
-        call(step, store, vars, &self.versions)
+    }
+
+    /// The store that a step uses; `wanted` is the kind, and the name of that which needs no opening.
+    fn store(&mut self, step: &Map<String, Value>, vars: &Vars, wanted: &str) -> Result<Store, Fault> {
+        let name = step.get("on").map_or(Ok(wanted.to_owned()), |name| vars.text(name))?;
+        if !self.named.contains_key(&name) && matches!(name.as_str(), "location" | "relocation" | "project") {
+            let store = self.make(&Map::new(), &name)?.map_err(|error| error.to_string())?;
+            self.keep(&name, store);
+        }
+        self.named.get(&name).cloned().ok_or_else(|| format!("no store {name}"))
+    }
+
+    /// The invocation that a step names, or else its store's own.
+    fn locks(&self, step: &Map<String, Value>, vars: &Vars, own: DistributedLocks) -> Result<DistributedLocks, Fault> {
+        let Some(name) = step.get("invocation") else { return Ok(own) };
+        let name = vars.text(name)?;
+        self.invocations.get(&name).cloned().ok_or_else(|| format!("no invocation {name}"))
+    }
+
+    fn project(&mut self, step: &Map<String, Value>) -> Result<(Project, DistributedLocks), Fault> {
+        match self.store(step, &self.vars.clone(), "project")? {
+            Store::Project(project, locks) => Ok((project, locks)),
+            _ => Err("it wants a project".to_owned()),
+        }
+    }
+
+    fn invocation(&mut self, step: &Map<String, Value>, name: &Value) -> Result<(), Fault> {
+        let (project, _) = self.project(step)?;
+        let deadline = step.get("deadlineMs").map(|deadline| self.vars.number(deadline)).transpose()?;
+        let locks = match deadline {
+            Some(deadline) => {
+                project.locks_within(Duration::from_millis(u64::try_from(deadline).map_err(|error| error.to_string())?))
+            }
+            None => project.locks(),
+        };
+        self.invocations.insert(self.vars.text(name)?, locks);
+        Ok(())
+    }
+
+    async fn with_lock(&mut self, step: &Map<String, Value>, key: &Value, at: &str) -> Result<Val, Fault> {
+        let (_, own) = self.project(step)?;
+        let vars = self.vars.clone();
+        let locks = self.locks(step, &vars, own)?;
+        let options = match lock_options(step, &vars)? {
+            Ok(options) => options,
+            Err(error) => return Ok(error_result(&error)),
+        };
+        let steps = step.get("steps").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let text = |field| step.get(field).map(|text| vars.text(text)).transpose();
+        let (throws, returns) = (text("throws")?, text("returns")?);
+        let inside = format!("{at}.");
+        let mut fault = None;
+        let (run, fault_in) = (&mut *self, &mut fault);
+        let done = locks.with_lock(vars.text(key)?, options, move |lease| async move {
+            let ran = match run.leases.granted(lease) {
+                Ok(lease) => {
+                    run.vars.set("lease", lease);
+                    run.steps(steps, &inside).await
+                }
+                Err(said) => Err(said),
+            };
+            if let Err(said) = ran {
+                *fault_in = Some(said);
+            }
+            throws.map_or(Ok(()), Err)
+        });
+        let done = done.await;
+        if let Some(said) = fault {
+            return Err(said);
+        }
+        Ok(match done {
+            Ok(()) => match returns {
+                Some(value) => Val::fields([("kind", Val::text("done")), ("value", Val::text(value))]),
+                None => kind("done"),
+            },
+            Err(WithLockError::Work(thrown)) => Val::fields([("kind", Val::text("failed")), ("value", Val::text(thrown))]),
+            Err(WithLockError::Unavailable) => kind("unavailable"),
+            Err(WithLockError::Lost) => kind("lost"),
+            Err(WithLockError::Store(error)) => error_result(&error),
+        })
     }
 
     fn keep(&mut self, name: &str, store: Store) {
@@ -151,22 +266,43 @@ impl Run<'_> {
     }
 
     fn open(&mut self, step: &Map<String, Value>, name: &Value) -> Result<Val, Fault> {
-        let relocation = step.get("store").is_some_and(|kind| kind == "relocation");
-        let timeout = step.get("timeoutMs").map_or(Ok(30_000), |timeout| self.vars.number(timeout))?;
-        let timeout = u64::try_from(timeout).map_err(|error| error.to_string())?;
-        let options = match (step.get("exactPrefix"), step.get("prefix")) {
-            (Some(exact), _) => Place::exact_options(&self.vars.text(exact)?, timeout),
-            (None, Some(prefix)) => self.place.options(&self.vars.text(prefix)?, timeout),
-            (None, None) => self.place.options(if relocation { "r" } else { "l" }, timeout),
-        };
-        match options.and_then(|options| make(self.place, options, relocation)) {
+        let wanted = step.get("store").and_then(Value::as_str).unwrap_or("location");
+        match self.make(step, wanted)? {
             Ok(store) => {
                 let name = self.vars.text(name)?;
                 self.keep(&name, store);
-                Ok(Val::fields([("kind", Val::text("opened"))]))
+                Ok(kind("opened"))
             }
             Err(error) => Ok(error_result(&error)),
         }
+    }
+
+    /// Makes a store object; the inner error is the store's.
+    fn make(&self, step: &Map<String, Value>, wanted: &str) -> Result<Result<Store, Error>, Fault> {
+        let text = |field, default: &str| step.get(field).map_or(Ok(default.to_owned()), |text| self.vars.text(text));
+        let timeout = match step.get("timeoutMs") {
+            Some(timeout) => u64::try_from(self.vars.number(timeout)?).map_err(|error| error.to_string())?,
+            None => TIMEOUT_MS,
+        };
+        if wanted == "project" {
+            let exact = step.contains_key("exactWorkspace");
+            let workspace = text(if exact { "exactWorkspace" } else { "workspace" }, "w")?;
+            let project = self.place.project(&workspace, exact, &text("project", "p")?, timeout);
+            return Ok(project.map(|project| Store::Project(project.clone(), project.locks())));
+        }
+        let relocation = wanted == "relocation";
+        let options = if step.contains_key("exactPrefix") {
+            Place::exact_options(&text("exactPrefix", "")?, timeout)
+        } else {
+            self.place.options(&text("prefix", if relocation { "r" } else { "l" })?, timeout)
+        };
+        Ok(options.and_then(|options| {
+            Ok(if relocation {
+                Store::Relocation(RelocationStore::open(self.place.url(), options)?)
+            } else {
+                Store::Location(LocationStore::open(self.place.url(), options)?)
+            })
+        }))
     }
 
     async fn repeat(&mut self, step: &Map<String, Value>, at: &str) -> Result<(), Fault> {
@@ -230,6 +366,9 @@ impl Run<'_> {
             }
             let kind = result.get("kind").or(result.get("error")).and_then(Val::as_text).unwrap_or_default().to_owned();
             *counts.entry(kind.clone()).or_default() += 1;
+            if let Some(name) = form.get("save") {
+                self.vars.set(&vars.text(name)?, result.clone());
+            }
             if let Some(name) = step.get("save").and_then(|save| save.get(&kind)).and_then(Value::as_str) {
                 self.vars.set(name, result);
             }
@@ -246,14 +385,6 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
-
-fn make(place: &Place, options: zlink_store::StoreOptions, relocation: bool) -> Result<Store, zlink_store::Error> {
-    Ok(if relocation {
-        Store::Relocation(RelocationStore::open(place.url(), options)?)
-    } else {
-        Store::Location(LocationStore::open(place.url(), options)?)
-    })
 }
 
 fn held(matched: Result<(), Miss>, result: &Val) -> Result<(), Fault> {

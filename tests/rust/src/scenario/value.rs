@@ -63,7 +63,7 @@ impl Vars {
         more
     }
 
-    fn look_up(&self, path: &str) -> Result<Val, Fault> {
+    pub(crate) fn look_up(&self, path: &str) -> Result<Val, Fault> {
         let mut parts = path.split('.');
         let name = parts.next().unwrap_or_default();
         let mut value: &Val = self.0.get(name).ok_or_else(|| format!("no variable {name}"))?;

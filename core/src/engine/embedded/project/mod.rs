@@ -6,6 +6,8 @@ mod state;
 mod waiting;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -16,6 +18,7 @@ pub(super) use self::leases::reap as reap_lease;
 use self::record::Scope;
 pub(super) use self::state::reap as reap_entry;
 use self::state::{Room, Set};
+use self::waiting::Turn;
 pub(super) use self::waiting::Waiting;
 use super::core::{Core, Held};
 use super::expiry;
@@ -93,8 +96,8 @@ impl<S: Storage> ProjectEngine for Project<S> {
         async move {
             let core = core?;
             let id = LeaseId(ambient::random(core.storage.ambient()));
-            let claim = Claim { core, scope, id, open: false };
-            claim.acquire(acquire, call).await
+            let claim = Claim { core, scope, id, open: false, gone: Arc::default() };
+            claim.acquire(Arc::new(acquire), call).await
         }
         .boxed()
     }
@@ -172,66 +175,135 @@ struct Claim<S: Storage> {
     core: Arc<Core<S>>,
     scope: Scope,
     id: LeaseId,
-    /// A commit is under way that may grant it, or ended in a way that does not tell.
+    /// It is granted and not yet handed over; or a commit is under way that may grant it, or ended in a way that does not tell.
     open: bool,
+    /// The caller is gone: nothing is granted any more.
+    gone: Arc<AtomicBool>,
 }
 
 impl<S: Storage> Claim<S> {
-    async fn acquire(mut self, acquire: Acquire, call: Call) -> Result<Option<Grant>, Error> {
+    async fn acquire(mut self, acquire: Arc<Acquire>, call: Call) -> Result<Option<Grant>, Error> {
         let end = ambient::monotonic() + acquire.wait;
         let key: Arc<[u8]> = self.scope.key(&acquire.lock.namespace, &acquire.lock.key).into();
-        let acquire = Arc::new(acquire);
-        let turn = (!acquire.wait.is_zero()).then(|| self.core.waiting.join(&key));
+        if acquire.wait.is_zero() {
+            return match self.attempt(&key, &acquire, &call).await? {
+                Some(Tried::Granted(grant)) => Ok(Some(self.hand_over(grant))),
+                _ => Ok(None),
+            };
+        }
+        let turn = Arc::new(self.core.waiting.join(&key));
+        let mut caller = Caller { claim: self.again(), turn: Arc::clone(&turn) };
+        // In memory a free lock is had at the first poll.
+        if S::INLINE
+            && turn.is_first()
+            && let Some(Tried::Granted(grant)) = self.attempt(&key, &acquire, &call).await?
+        {
+            caller.claim.open = false;
+            return Ok(Some(self.hand_over(grant)));
+        }
+        // From here on it goes by itself: a caller who does not poll must not hold up those who come behind.
+        let queued = background::spawn_scoped(self.queued(turn, key, acquire, call, end)).await;
+        caller.claim.open = false;
+        Ok(queued?.map(|(claim, grant)| claim.hand_over(grant)))
+    }
+
+    /// Waits for the turn, and takes the lock.
+    async fn queued(
+        mut self,
+        turn: Arc<Turn>,
+        key: Arc<[u8]>,
+        acquire: Arc<Acquire>,
+        call: Call,
+        end: Instant,
+    ) -> Result<Option<(Self, Grant)>, Error> {
         loop {
             let mut look_again = end;
-            if turn.as_ref().is_none_or(|turn| turn.is_first()) {
+            if turn.is_first() {
                 match self.attempt(&key, &acquire, &call).await? {
-                    Some(Tried::Granted(grant)) => return Ok(Some(grant)),
+                    Some(Tried::Granted(grant)) => {
+                        turn.leave();
+                        return Ok(Some((self, grant)));
+                    }
                     Some(Tried::Held(left)) => look_again = end.min(ambient::monotonic() + left.min(LOOK_EVERY)),
                     None => {}
                 }
             }
-            let Some(turn) = &turn else { return Ok(None) };
             if ambient::monotonic() >= end {
+                turn.leave();
                 return Ok(None);
             }
             wait(turn.woken(), look_again).await;
         }
     }
 
-    /// Tries once. `None`: it waits for nobody, and somebody else waits.
+    /// The same claim in a second hand: whatever it gets is given back when the caller goes.
+    fn again(&self) -> Self {
+        let Self { core, scope, id, gone, .. } = self;
+        Self { core: Arc::clone(core), scope: scope.clone(), id: *id, open: true, gone: Arc::clone(gone) }
+    }
+
+    /// Tries once. `None`: it waits for nobody, and somebody else waits; or its caller is gone.
     async fn attempt(&mut self, key: &Arc<[u8]>, acquire: &Arc<Acquire>, call: &Call) -> Result<Option<Tried>, Error> {
         let sent = ambient::monotonic();
         let call = call.until(sent + acquire.timeout);
         let change = {
             let (waiting, scope, id) = (Arc::clone(&self.core.waiting), self.scope.clone(), self.id);
-            let (key, acquire) = (Arc::clone(key), Arc::clone(acquire));
+            let (key, acquire, gone) = (Arc::clone(key), Arc::clone(acquire), Arc::clone(&self.gone));
             move |draft: &mut dyn Draft, now| {
-                if acquire.wait.is_zero() && !waiting.is_nobody(&key) {
+                if gone.load(Ordering::SeqCst) || (acquire.wait.is_zero() && !waiting.is_nobody(&key)) {
                     return Ok(None);
                 }
                 leases::acquire(draft, &scope, &key, &acquire, id, now, sent).map(Some)
             }
         };
         self.open = true;
-        let result = self.core.storage.commit(call.clone(), change).await;
-        self.open = result.as_ref().is_err_and(|error| error.outcome() == Outcome::Unknown);
+        let answered = background::timeout_at(call.deadline, self.core.storage.commit(call.clone(), change)).await;
+        let result = answered.unwrap_or_else(|_| {
+            let said = format!("no answer within the operation timeout of {} ms", acquire.timeout.as_millis());
+            Err(Error::new(Code::Timeout, call.outcome(), said))
+        });
+        let granted = matches!(&result, Ok(Some(Tried::Granted(_))));
+        self.open = granted || result.as_ref().is_err_and(|error| error.outcome() == Outcome::Unknown);
         if !self.open {
             call.unmark_sent();
         }
-        if let Ok(Some(Tried::Granted(_))) = &result {
+        if granted {
             self.core.keep_up();
         }
         result
+    }
+
+    fn hand_over(mut self, grant: Grant) -> Grant {
+        self.open = false;
+        grant
     }
 }
 
 impl<S: Storage> Drop for Claim<S> {
     fn drop(&mut self) {
         if self.open {
-            let (core, scope, id) = (Arc::clone(&self.core), self.scope.clone(), self.id);
-            background::spawn(give_back(core, scope, id));
+            let mut back = give_back(Arc::clone(&self.core), self.scope.clone(), self.id).boxed();
+            // Begun here, it comes before a closing that follows.
+            if back.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+                background::spawn(back);
+            }
         }
+    }
+}
+
+/// Who waits for a claim that goes by itself. Dropped before its end, nothing is granted any more, and what was is given back.
+struct Caller<S: Storage> {
+    claim: Claim<S>,
+    turn: Arc<Turn>,
+}
+
+impl<S: Storage> Drop for Caller<S> {
+    fn drop(&mut self) {
+        // Before the claim gives back.
+        if self.claim.open {
+            self.claim.gone.store(true, Ordering::SeqCst);
+        }
+        self.turn.leave();
     }
 }
 
@@ -245,7 +317,7 @@ async fn give_back<S: Storage>(core: Arc<Core<S>>, scope: Scope, id: LeaseId) {
         if error.code() == Code::Closed || ambient::monotonic() + GIVE_BACK_EVERY >= end {
             return;
         }
-        tokio::time::sleep(GIVE_BACK_EVERY).await;
+        background::sleep_until(ambient::monotonic() + GIVE_BACK_EVERY).await;
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 pub(in super::super) struct Waiting(Mutex<HashMap<Vec<u8>, VecDeque<Arc<Notify>>>>);
 
 impl Waiting {
-    pub(super) fn is_nobody(&self, key: &[u8]) -> bool {
+    pub(in super::super) fn is_nobody(&self, key: &[u8]) -> bool {
         !self.0.lock().contains_key(key)
     }
 
@@ -24,13 +24,14 @@ impl Waiting {
 
     /// Wakes the first: the lock may be free.
     pub(super) fn wake_first(&self, key: &[u8]) {
-        if let Some(first) = self.0.lock().get(key).and_then(VecDeque::front) {
+        let first = self.0.lock().get(key).and_then(|queue| queue.front().cloned());
+        if let Some(first) = first {
             first.notify_one();
         }
     }
 }
 
-/// A place in a queue. Dropping it leaves the queue; then who comes next, if it was the first, is woken.
+/// A place in a queue. Dropping it leaves the queue.
 #[derive(Debug)]
 pub(super) struct Turn {
     waiting: Arc<Waiting>,
@@ -47,20 +48,26 @@ impl Turn {
     pub(super) async fn woken(&self) {
         self.bell.notified().await;
     }
-}
 
-impl Drop for Turn {
-    fn drop(&mut self) {
+    /// Leaves the queue; then who comes next, if this was the first, is woken. Doing it again changes nothing.
+    pub(super) fn leave(&self) {
         let mut queues = self.waiting.0.lock();
         let Some(queue) = queues.get_mut(&self.key) else { return };
         let was_first = queue.front().is_some_and(|first| Arc::ptr_eq(first, &self.bell));
         queue.retain(|other| !Arc::ptr_eq(other, &self.bell));
-        match queue.front() {
-            Some(first) if was_first => first.notify_one(),
-            Some(_) => {}
-            None => {
-                queues.remove(&self.key);
-            }
+        let next = queue.front().cloned();
+        if next.is_none() {
+            queues.remove(&self.key);
         }
+        drop(queues);
+        if let Some(next) = next.filter(|_| was_first) {
+            next.notify_one();
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.leave();
     }
 }

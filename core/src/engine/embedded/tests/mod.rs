@@ -3,6 +3,7 @@
 mod blobs;
 mod file;
 mod memory;
+mod project;
 mod snapshots;
 mod sync;
 

@@ -1,0 +1,13 @@
+-- Deletes an entry. ARGV: its name, the expected version or ''.
+if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= version then
+  return { 'conflict', text(now), tostring(#due) }
+end
+if version == 0 then
+  return { 'missing', text(now), tostring(#due) }
+end
+if not allowed('ZREM', KEYS[2], '') then
+  return redis.error_reply('NOPERM this user may not run zrem')
+end
+call('UNLINK', KEYS[3])
+call('ZREM', KEYS[2], ARGV[1])
+return { 'deleted', text(now), tostring(#due) }

@@ -1,0 +1,35 @@
+-- Writes an entry. ARGV: its name, the mark of this write, the JSON text, the expected version or '', the time to live in ms
+-- or '', how many live entries there may be.
+if ARGV[4] ~= '' and tonumber(ARGV[4]) ~= version then
+  return { 'conflict', text(now), tostring(#due) }
+end
+if version == 0 and call('ZCOUNT', KEYS[2], '(' .. text(now), '+inf') >= tonumber(ARGV[6]) then
+  return { 'full', text(now), tostring(#due) }
+end
+if not allowed('SET', KEYS[3], '') then
+  return redis.error_reply('NOPERM this user may not run set')
+end
+local expires = ARGV[5] ~= '' and now + tonumber(ARGV[5]) or 0
+version = version + 1
+
+-- The first effect is what lack of memory refuses; from there on nothing does.
+local counted = try('ZADD', KEYS[2], expires == 0 and '+inf' or text(expires), ARGV[1])
+if type(counted) == 'table' then
+  return failed(counted)
+end
+local written = string.format('%016.0f%016.0f%016.0f%016.0f', version, created, now, expires) .. ARGV[2] .. ARGV[3]
+-- Native expiry comes later than ours and is the net only: with the names it takes nothing away that still counts.
+if expires == 0 then
+  call('SET', KEYS[3], written)
+  try('PERSIST', KEYS[2])
+else
+  call('SET', KEYS[3], written, 'PXAT', text(expires + 60000))
+  local latest = call('ZRANGE', KEYS[2], '-1', '-1', 'WITHSCORES')[2]
+  if latest ~= 'inf' then
+    try('PEXPIREAT', KEYS[2], text(tonumber(latest) + 60000))
+  end
+end
+if not format then
+  call('SET', KEYS[1], '1')
+end
+return { 'stored', text(now), tostring(#due), text(version), text(created), text(expires) }
