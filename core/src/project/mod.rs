@@ -45,6 +45,19 @@ impl ProjectOptions {
 /// Clones share it, and so does what [`state`](Self::state) and [`locks`](Self::locks) give. Nothing connects before the first
 /// operation.
 ///
+/// # On Redis
+///
+/// All keys of a project begin with `zlink-project{`, the length of the workspace's name, `:workspace:project}`; they share one
+/// slot of a Cluster. An ACL user needs the keys `~zlink-project{*`, the channels `&zlink-project:wake:*`, and the commands
+/// `+time +get +getrange +type +multi +exec +eval +evalsha +eval_ro +evalsha_ro +set +unlink +pexpire +pexpireat +persist +exists
+/// +zadd +zrem +zcard +zcount +zscore +zrange +zrangebyscore +zrangebylex +zrevrangebylex +hget +hset +hdel +hlen +hmget`, with
+/// `min_acked_replicas` `+wait`, and so that a released lock is taken at once `+publish +subscribe`. Without the channels or
+/// those two, or through a client that somebody else owns, who waits for a lock looks every 300 ms.
+///
+/// Times are the server's. A fencing token is larger than the last one of the project and not less than the server's clock in
+/// microseconds, so it grows across the loss of data too; what is not covered is a clock that ran ahead and was set back, *and*
+/// the last token or the last grants lost after that.
+///
 /// ```
 /// use zlink_store::{LockOptions, Project, ProjectId, StateSetResult, StateWriteOptions};
 ///

@@ -22,9 +22,11 @@ use crate::{ambient, background};
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(300);
 /// How long what an acquire may have got is tried to be taken back: longer than any lease lasts.
 const FORGET_WITHIN: Duration = Duration::from_secs(60);
-/// How long one attempt of that takes at most, and the pause before the next.
+/// How long one attempt of that takes at most.
 const FORGET_TIMEOUT: Duration = Duration::from_secs(5);
-const FORGET_EVERY: Duration = Duration::from_millis(100);
+/// The pause behind the first one. It grows, since some failures last.
+const FORGET_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// An acquire under way. Dropped before it has an end that is known, it is taken back at the server.
 struct Claim {
@@ -132,13 +134,15 @@ impl Drop for Claim {
 
 async fn forget(inner: &Inner, lock: &LockName, id: LeaseId) {
     let end = ambient::monotonic() + FORGET_WITHIN;
+    let mut pause = FORGET_PAUSE;
     loop {
         let call = Call::writing(ambient::monotonic() + FORGET_TIMEOUT);
         match inner.forget(lock, id, &call).await {
             Ok(()) => return,
-            Err(error) if error.code() == Code::Closed || ambient::monotonic() + FORGET_EVERY >= end => return,
-            Err(_) => tokio::time::sleep(FORGET_EVERY).await,
+            Err(error) if error.code() == Code::Closed || ambient::monotonic() + pause >= end => return,
+            Err(_) => tokio::time::sleep(pause).await,
         }
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

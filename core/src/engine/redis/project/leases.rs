@@ -91,10 +91,9 @@ impl Inner {
         }
         // `call` says that something was sent, and whatever becomes of this attempt, so it was.
         let again = Call::reading(call.deadline);
-        let unknown = |error: Error| error.with_outcome(Outcome::Unknown);
         match self.client.script_again(Line::Small, script, keys, args, &self.keys.witness, &again).await {
-            Ok(reply) => Ok((Answer::of(reply).map_err(unknown)?, true)),
-            Err(Failure::NotSent(error) | Failure::Lost(error)) => Err(unknown(error)),
+            Ok(reply) => Ok((Answer::of(reply).map_err(|error| error.with_outcome(Outcome::Unknown))?, true)),
+            Err(_) => Err(lost),
         }
     }
 }

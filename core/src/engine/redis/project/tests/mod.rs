@@ -1,7 +1,13 @@
 //! The engine of projects against real servers, through a proxy that disturbs. What it shares with the other engines the
 //! scenarios test; here is what is Redis' own.
 
+mod bells;
+mod cancel;
+mod expiry;
+mod keys;
+mod lost;
 mod queue;
+mod tokens;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -10,9 +16,12 @@ use zlink_test_servers::{Proxy, RedisServer, Value};
 
 use crate::ambient;
 use crate::call::Operation;
-use crate::contract::{Error, LockOptions, ProjectId, ReleaseResult, RenewResult};
+use crate::contract::{
+    Code, Error, LockOptions, Outcome, ProjectId, ReleaseResult, RenewResult, StateDeleteResult, StateEntry, StateSetResult,
+    StateWriteOptions, limits,
+};
 use crate::engine::redis::client::Script;
-use crate::{DistributedLocks, LockLease, Project, ProjectOptions};
+use crate::{DistributedLocks, LockLease, Project, ProjectOptions, StateNamespace};
 
 /// Hash tag of the project that the tests use.
 const TAG: &str = "zlink-project{1:w:p}";
@@ -32,10 +41,19 @@ impl Rig {
 
     /// The project as one more process has it: on connections of its own, through the proxy.
     fn process(&self) -> Project {
+        self.process_with("")
+    }
+
+    fn process_with(&self, parameters: &str) -> Project {
+        self.process_for(parameters, 5_000)
+    }
+
+    fn process_for(&self, parameters: &str, timeout_ms: u64) -> Project {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::SeqCst);
-        let url = format!("{}?client_name=process-{number}", self.proxy.url());
-        Project::open(&url, ProjectId::new("w", "p").unwrap(), ProjectOptions::default()).unwrap()
+        let url = format!("{}?client_name=process-{number}{parameters}", self.proxy.url());
+        let options = ProjectOptions::default().with_operation_timeout_ms(timeout_ms);
+        Project::open(&url, ProjectId::new("w", "p").unwrap(), options).unwrap()
     }
 
     fn say(&self, command: &[&str]) -> Value {
@@ -64,12 +82,27 @@ impl Rig {
     }
 }
 
+fn state(project: &Project) -> StateNamespace {
+    project.state().namespace("n").unwrap()
+}
+
 fn waiting(wait_ms: u64) -> LockOptions {
     LockOptions { wait_ms, ..LockOptions::default() }
 }
 
 fn lasting(lease_ms: u64) -> LockOptions {
     LockOptions { lease_ms, ..LockOptions::default() }
+}
+
+async fn set(state: &StateNamespace, key: &str, json: &str) -> StateEntry {
+    stored(state.set(key, json, StateWriteOptions::default()).await)
+}
+
+fn stored(result: Result<StateSetResult, Error>) -> StateEntry {
+    match result.unwrap() {
+        StateSetResult::Stored(entry) => entry,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A lock that must be free.
