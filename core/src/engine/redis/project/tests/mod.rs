@@ -90,10 +90,6 @@ fn waiting(wait_ms: u64) -> LockOptions {
     LockOptions { wait_ms, ..LockOptions::default() }
 }
 
-fn lasting(lease_ms: u64) -> LockOptions {
-    LockOptions { lease_ms, ..LockOptions::default() }
-}
-
 async fn set(state: &StateNamespace, key: &str, json: &str) -> StateEntry {
     stored(state.set(key, json, StateWriteOptions::default()).await)
 }

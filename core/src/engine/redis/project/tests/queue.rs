@@ -177,7 +177,8 @@ async fn who_waits_says_so_less_than_four_times_a_second() {
     let _holder = take(&project.locks(), "k").await;
     let waits = (0..20).map(|_| begin(project.locks().acquire("k", waiting(4_000))));
     let waits: Vec<_> = waits.collect();
-    until("all wait", || rig.waiters() == 20).await;
+    let listens = || rig.say(&["PUBSUB", "CHANNELS", "zlink-project:wake:*"]).items().len() == 1;
+    until("all wait, and their process listens", || rig.waiters() == 20 && listens()).await;
     rig.proxy.record();
     tokio::time::sleep(Duration::from_secs(3)).await;
     let sent = rig.proxy.recorded();
