@@ -1,44 +1,45 @@
 // The steps that call a store: arguments in, a result as plain fields out, and what is checked of every result.
 
+import { VERBS } from '../../conformance/stores.mjs';
+import { PROJECT_CALLS, projectResult } from './project.mjs';
+
 const PAGE_BYTES = 4 * 1_048_576;
 
-/** The verbs of this page, and the store that each wants. */
-export const VERBS = {
-  read: 'location',
-  write: 'location',
-  put: 'location',
-  delete: 'location',
-  scan: 'location',
-  scanAll: 'location',
-  blobPut: 'relocation',
-  blobRead: 'relocation',
-  blobRenew: 'relocation',
-  blobDelete: 'relocation',
-};
-
-/** Makes the call that a step describes; `versions` are those that were given out before. */
-export async function call(verb, step, store, vars, versions) {
-  const signal = step.cancelled ? AbortSignal.abort() : undefined;
+/**
+ * Makes the call that a step describes, on a store, or on a project with its locks. `seen` are the versions and ids that were given out
+ * before.
+ */
+export async function call(verb, step, store, vars, seen, signal = step.cancelled ? AbortSignal.abort() : undefined) {
   try {
-    return await CALLS[verb](store, step, vars, signal, versions);
+    return await CALLS[verb](store, step, vars, signal, seen);
   } catch (error) {
-    return errorResult(error, signal);
+    return errorResult(error, VERBS[verb], signal);
   }
 }
 
-/** A failed call as fields. What is no error of a store goes on. */
-export function errorResult(error, signal) {
+/** A failed call as fields; `kind` is the kind of store. What is no error of a store goes on. */
+export function errorResult(error, kind, signal) {
   if (signal !== undefined && error === signal.reason) return { error: 'CANCELLED' };
+  const result = kind === 'project' ? projectResult(error) : undefined;
+  if (result !== undefined) return result;
   const code = /^ZLINK_STORE_([A-Z_]+)$/.exec(error?.code)?.[1];
   if (code === undefined) throw error;
-  if (code === 'INVALID_ARGUMENT' && !(error instanceof RangeError || error instanceof TypeError)) {
-    throw new Error('an argument error that is neither RangeError nor TypeError', { cause: error });
+  if (code === 'INVALID_ARGUMENT' && !isArgumentError(error, kind)) {
+    throw new Error(`an argument error that is a ${error.name}`, { cause: error });
   }
   const { outcome, argument, message } = error;
   return { error: code, outcome, ...(argument === undefined ? {} : { argument }), message };
 }
 
+function isArgumentError(error, kind) {
+  return kind === 'project'
+    ? error.name === 'ValidationError'
+    : error instanceof RangeError || error instanceof TypeError;
+}
+
 const CALLS = {
+  ...PROJECT_CALLS,
+
   async read(store, step, vars, signal) {
     const result = await store.read({ value: vars.text(step.read) }, signal);
     if (result.kind === 'missing') return { kind: 'missing', storeNow: time(result.storeNow) };
@@ -47,9 +48,10 @@ const CALLS = {
     return { kind: 'found', bytes, ...record(version, expiresAt), storeNow: time(storeNow) };
   },
 
-  write: (store, step, vars, signal, versions) => write(store, step.write, vars, signal, versions),
-  put: (store, step, vars, signal, versions) => write(store, { mutations: [single(step)] }, vars, signal, versions),
-  delete: (store, step, vars, signal, versions) => write(store, { mutations: [single(step)] }, vars, signal, versions),
+  write: (store, step, vars, signal, { versions }) => write(store, step.write, vars, signal, versions),
+  put: (store, step, vars, signal, { versions }) => write(store, { mutations: [single(step)] }, vars, signal, versions),
+  delete: (store, step, vars, signal, { versions }) =>
+    write(store, { mutations: [single(step)] }, vars, signal, versions),
 
   async scan(store, step, vars, signal) {
     const request = scanRequest(step.scan, vars);

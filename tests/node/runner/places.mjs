@@ -15,12 +15,13 @@ const {
   ZLinkEmbeddedRelocationStore,
 } = require('@zlink-systems/framework-locations-embedded');
 const { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } = require('@zlink-systems/framework-locations-redis');
+const { Project } = require('@zlink-systems/project-state');
 const { createClient } = require(process.env.ZLINK_NODE_REDIS ?? 'redis6');
 // Memory that two store objects share has a name, which the public options do not give.
 const { embeddedOpening, NativeLocationStore, NativeRelocationStore } = require('@zlink-systems/store-native/internal');
 
 /** What this language can do beyond what all can. */
-export const LANGUAGE = ['utf16-strings', 'signed-numbers', 'fractional-numbers'];
+export const LANGUAGE = ['utf16-strings', 'signed-numbers', 'fractional-numbers', 'json-values'];
 
 let made = 0;
 const unique = () => `node-${process.pid}-${made++}`;
@@ -33,6 +34,7 @@ export const ENGINES = {
       return {
         inFront: '',
         make(store, options) {
+          if (store === 'project') return new Project({ url: `memory:${name}`, ...options });
           const opening = () => {
             const { settings } = embeddedOpening(options);
             return { settings: { ...settings, memory: name } };
@@ -50,9 +52,11 @@ export const ENGINES = {
       return {
         inFront: '',
         make: (store, options) =>
-          store === 'location'
-            ? new ZLinkEmbeddedLocationStore({ path, ...options })
-            : new ZLinkEmbeddedRelocationStore({ path, ...options }),
+          ({
+            location: () => new ZLinkEmbeddedLocationStore({ path, ...options }),
+            relocation: () => new ZLinkEmbeddedRelocationStore({ path, ...options }),
+            project: () => new Project({ url: `file:${path}`, ...options }),
+          })[store](),
         end: () => rmSync(path, { recursive: true, force: true }),
       };
     },
@@ -62,13 +66,15 @@ export const ENGINES = {
     place: ({ url }) => ({
       inFront: `${unique()}.`,
       make: (store, options) =>
-        store === 'location'
-          ? new ZLinkRedisLocationStore({ url, ...options })
-          : new ZLinkRedisRelocationStore({ url, ...options }),
+        ({
+          location: () => new ZLinkRedisLocationStore({ url, ...options }),
+          relocation: () => new ZLinkRedisRelocationStore({ url, ...options }),
+          project: () => new Project({ url, ...options }),
+        })[store](),
       end() {},
     }),
   },
-  // The same over a client of node-redis that all stores share.
+  // The same over a client of node-redis that all stores share; projects take none (tests/conformance/stores.mjs).
   'redis-client': {
     capabilities: ['survives-reopen', 'needs-key-prefix'],
     place: ({ client }) => ({

@@ -1,7 +1,9 @@
 // Runs a scenario's steps (tests/conformance/README.md, Steps around them).
-import { setTimeout as pause } from 'node:timers/promises';
-import { call, errorResult, VERBS } from './calls.mjs';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import { VERBS } from '../../conformance/stores.mjs';
+import { call, errorResult } from './calls.mjs';
 import { expect, field, Mismatch, show } from './expect.mjs';
+import { withLock } from './project.mjs';
 import { Form, Vars } from './values.mjs';
 
 const LONGEST_MS = 120_000;
@@ -26,7 +28,11 @@ class Runner {
   opened = [];
   #named = new Map();
   #vars = new Vars();
-  #versions = new Set();
+  #seen = { versions: new Set(), ids: new Set() };
+  /** The invocation of those calls of a project that name none. */
+  #own = new Map();
+  #invocations = new Map();
+  #started = new Map();
   #place;
   #capabilities;
 
@@ -38,6 +44,8 @@ class Runner {
   async steps(steps, at) {
     for (const [index, step] of steps.entries()) {
       if (!this.#isMeant(step)) continue;
+      // Other scenarios get their turn too: where answers come at once, nothing else lets them in.
+      await turn();
       const place = `${at}${index}`;
       try {
         await this.#step(step, place);
@@ -61,9 +69,15 @@ class Runner {
     if ('until' in step) return this.#until(step);
     if ('together' in step) return this.#together(step);
     if ('check' in step) return field(this.#vars.eval(step.check), step.expect, this.#vars);
+    if ('start' in step) return this.#start(step);
+    if ('cancel' in step) return this.#underWay(step.cancel).controller.abort();
+    if ('pending' in step) return this.#pending(step);
+    if ('locks' in step) return this.#locks(step);
     let result;
     if ('open' in step) result = this.#open(step);
     else if ('close' in step) result = await this.#close(step);
+    else if ('await' in step) result = await this.#underWay(step.await).result;
+    else if ('withLock' in step) result = await this.#withLock(step, at);
     else result = await this.#call(step, this.#vars);
     this.#judge(step, result, this.#vars);
     this.#save(step, result);
@@ -79,33 +93,99 @@ class Runner {
     if ('save' in step) this.#vars.set(this.#vars.text(step.save), result);
   }
 
-  #call(step, vars) {
+  #call(step, vars, signal) {
     const verb = Object.keys(VERBS).find((name) => name in step);
     if (verb === undefined) throw new Error(`no verb among ${Object.keys(step)}`);
-    const name = 'on' in step ? vars.text(step.on) : VERBS[verb];
-    if (!this.#named.has(name) && name === VERBS[verb]) this.#keep(name, this.#make({ store: name }));
+    const subject = VERBS[verb] === 'project' ? this.#project(step, vars) : this.#store(step, vars, VERBS[verb]);
+    return call(verb, step, subject, vars, this.#seen, signal);
+  }
+
+  /** The store that a step uses; `kind` is also the name of that which needs no opening. */
+  #store(step, vars, kind) {
+    const name = 'on' in step ? vars.text(step.on) : kind;
+    if (!this.#named.has(name) && name === kind) this.#keep(name, this.#make({ store: kind }), kind);
     const store = this.#named.get(name);
     if (store === undefined) throw new Error(`no store ${name}`);
-    return call(verb, step, store, vars, this.#versions);
+    return store;
   }
 
-  #keep(name, store) {
+  /** The project that a step uses, with its locks for the invocation that it names. */
+  #project(step, vars) {
+    const project = this.#store(step, vars, 'project');
+    if (!('invocation' in step)) return { project, locks: this.#own.get(project) };
+    const name = vars.text(step.invocation);
+    if (!this.#invocations.has(name)) throw new Error(`no invocation ${name}`);
+    return { project, locks: this.#invocations.get(name) };
+  }
+
+  #locks(step) {
+    const { project } = this.#project(step, this.#vars);
+    const options = 'deadlineMs' in step ? [{ deadline: Date.now() + this.#vars.number(step.deadlineMs) }] : [];
+    this.#invocations.set(this.#vars.text(step.locks), project.locks(...options));
+  }
+
+  async #withLock(step, at) {
+    const inside = (lease) => {
+      this.#vars.set('lease', lease);
+      return this.steps(step.steps ?? [], `${at}.`);
+    };
+    try {
+      return await withLock(this.#project(step, this.#vars), step, this.#vars, this.#seen, inside);
+    } catch (error) {
+      return errorResult(error, 'project');
+    }
+  }
+
+  /** Starts a call. It is under way, and before those that are started after it, when this is done. */
+  async #start(step) {
+    const controller = new AbortController();
+    const started = { controller, done: false };
+    started.result = this.#call(step.call, this.#vars.copy(), controller.signal).finally(() => {
+      started.done = true;
+    });
+    // Whoever waits for it gets the error; nobody may have to.
+    started.result.catch(() => {});
+    this.#started.set(this.#vars.text(step.start), started);
+    await turn();
+  }
+
+  #underWay(name) {
+    const started = this.#started.get(this.#vars.text(name));
+    if (started === undefined) throw new Error(`no call ${name} was started`);
+    return started;
+  }
+
+  #pending({ pending: name }) {
+    if (this.#underWay(name).done) throw new Mismatch(`${this.#vars.text(name)} is done already`);
+  }
+
+  #keep(name, store, kind) {
     this.opened.push(store);
     this.#named.set(name, store);
+    if (kind === 'project') this.#own.set(store, store.locks());
   }
 
-  #make({ store = 'location', prefix = store === 'location' ? 'l' : 'r', exactPrefix, timeoutMs = TIMEOUT_MS }) {
-    const keyPrefix =
-      exactPrefix === undefined ? this.#place.inFront + this.#vars.text(prefix) : this.#vars.text(exactPrefix);
-    return this.#place.make(store, { keyPrefix, operationTimeoutMs: this.#vars.number(timeoutMs) });
+  #make(step) {
+    const { store = 'location', prefix = store === 'location' ? 'l' : 'r', exactPrefix, timeoutMs = TIMEOUT_MS } = step;
+    const operationTimeoutMs = this.#vars.number(timeoutMs);
+    const inFront = (text, exact) =>
+      exact === undefined ? this.#place.inFront + this.#vars.text(text) : this.#vars.text(exact);
+    if (store !== 'project')
+      return this.#place.make(store, { keyPrefix: inFront(prefix, exactPrefix), operationTimeoutMs });
+    const { workspace = 'w', exactWorkspace, project = 'p' } = step;
+    return this.#place.make(store, {
+      workspace: inFront(workspace, exactWorkspace),
+      project: this.#vars.text(project),
+      operationTimeoutMs,
+    });
   }
 
   #open(step) {
     try {
-      this.#keep(this.#vars.text(step.open), this.#make(step));
+      this.#keep(this.#vars.text(step.open), this.#make(step), step.store);
       return { kind: 'opened' };
     } catch (error) {
-      return errorResult(error);
+      return errorResult(error, step.store);
     }
   }
 
@@ -152,6 +232,7 @@ class Runner {
     const counts = {};
     for (const [form, vars, result] of await Promise.all(calls)) {
       if ('expect' in form) this.#judge(form, result, vars);
+      this.#save(form, result);
       const kind = result.kind ?? result.error;
       counts[kind] = (counts[kind] ?? 0) + 1;
       const name = step.save?.[kind];
