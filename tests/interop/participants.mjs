@@ -6,12 +6,19 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
+/** How each is started, and the kinds of store that it has. */
 export const PARTICIPANTS = {
-  node: () => [process.execPath, 'tests/interop/node/participant.mjs'],
-  // `make` has put there what Java needs.
-  java: () => {
-    const classPath = readFileSync(`${root}/target/interop-java.classpath`, 'utf8').trim();
-    return ['java', '-Xcheck:jni', '-cp', classPath, 'tests/interop/java/Participant.java'];
+  node: {
+    stores: ['location', 'relocation', 'project'],
+    command: () => [process.execPath, 'tests/interop/node/participant.mjs'],
+  },
+  java: {
+    stores: ['location', 'relocation'],
+    // `make` has put there what Java needs.
+    command: () => {
+      const classPath = readFileSync(`${root}/target/interop-java.classpath`, 'utf8').trim();
+      return ['java', '-Xcheck:jni', '-cp', classPath, 'tests/interop/java/Participant.java'];
+    },
   },
 };
 
@@ -24,7 +31,7 @@ export class Participant {
   #over;
 
   constructor(name) {
-    const [program, ...options] = PARTICIPANTS[name]();
+    const [program, ...options] = PARTICIPANTS[name].command();
     this.name = name;
     this.#process = spawn(program, options, { cwd: root, stdio: ['pipe', 'pipe', 'inherit'] });
     createInterface({ input: this.#process.stdout }).on('line', (line) => this.#answer(JSON.parse(line)));
@@ -37,13 +44,23 @@ export class Participant {
     this.#process.stdin.on('error', () => {});
   }
 
-  /** Has a request obeyed; resolves to its result, or rejects with the store's error. */
-  ask(request) {
+  /** Has a request obeyed; resolves to its result, or rejects with the store's error. The signal cancels it there. */
+  async ask(request, signal) {
     const id = ++this.#last;
+    const cancel = () => this.ask({ do: 'cancel', request: id }).catch(() => {});
+    signal?.addEventListener('abort', cancel);
+    try {
+      return await this.#write({ id, ...request });
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  #write(request) {
     return new Promise((resolve, reject) => {
       if (this.#over !== undefined) return reject(this.#over);
-      this.#waiting.set(id, { resolve, reject });
-      this.#process.stdin.write(`${JSON.stringify({ id, ...request })}\n`);
+      this.#waiting.set(request.id, { resolve, reject });
+      this.#process.stdin.write(`${JSON.stringify(request)}\n`);
     });
   }
 

@@ -1,5 +1,6 @@
 // Stores whose calls go to two participants in turn: objects as the seed declares them for Node.js, over the wire (README.md).
 import { pack, unpack } from './bytes.mjs';
+import { project } from './project.mjs';
 
 const date = (time) => new Date(time);
 const text = (value) => ({ value });
@@ -14,6 +15,7 @@ export class SharedPlace {
   #participants;
   #exclusive;
   #calls = 0;
+  #invocations = 0;
   /** The participant that has the folder. */
   #holder;
   #opened = new Set();
@@ -28,37 +30,44 @@ export class SharedPlace {
     this.#participants = participants;
   }
 
-  make(kind, { keyPrefix, operationTimeoutMs }) {
-    const opening = {
-      store: ++made,
-      kind,
-      engine: this.#engine,
-      address: this.#address,
-      keyPrefix,
-      operationTimeoutMs,
-    };
+  make(kind, options) {
+    const opening = { store: ++made, kind, engine: this.#engine, address: this.#address, ...options };
     const store = { opening, at: new Map(), disposed: false };
     this.#opened.add(store);
-    const ask = (request, signal) => this.#ask(store, { store: opening.store, ...request }, signal);
-    return { ...(kind === 'location' ? location(ask) : relocation(ask)), dispose: () => this.#dispose(store) };
+    const ask = (request, signal, to) => this.#ask(store, { store: opening.store, ...request }, signal, to);
+    const placed = { location, relocation, project: (asks) => project(asks, this) };
+    return { ...placed[kind](ask), dispose: () => this.#dispose(store) };
   }
 
-  #ask(store, request, signal) {
-    if (!this.#exclusive) return this.#send(store, request, signal);
-    const answer = this.#turn.then(() => this.#send(store, request, signal));
+  /** The participant whose turn it is. */
+  next() {
+    return this.#participants[this.#calls++ % this.#participants.length];
+  }
+
+  /** The participants of an invocation: that which acquires, another that attaches. */
+  invocation() {
+    // Where one at a time has the data, nobody can stay.
+    if (this.#exclusive) return { acquires: () => this.next(), attaches: () => this.next() };
+    const [home, ...others] = this.#participants.slice(this.#invocations++ % this.#participants.length);
+    const other = others[0] ?? this.#participants[0];
+    return { acquires: () => home, attaches: () => other };
+  }
+
+  #ask(store, request, signal, to) {
+    if (!this.#exclusive) return this.#send(store, request, signal, to);
+    const answer = this.#turn.then(() => this.#send(store, request, signal, to));
     this.#turn = answer.catch(() => {});
     return answer;
   }
 
-  async #send(store, request, signal) {
-    const next = this.#participants[this.#calls++ % this.#participants.length];
+  async #send(store, request, signal, next = this.next()) {
     if (this.#exclusive && next !== this.#holder) {
       await this.#takeBack();
       this.#holder = next;
     }
     await this.#openAt(store, next);
     try {
-      return await next.ask(signal?.aborted ? { ...request, cancelled: true } : request);
+      return await next.ask(signal?.aborted ? { ...request, cancelled: true } : request, signal);
     } catch (error) {
       throw error.code === 'ZLINK_STORE_CANCELLED' && signal?.aborted ? signal.reason : error;
     }

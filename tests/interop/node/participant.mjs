@@ -6,12 +6,18 @@ import { pack, unpack } from '../bytes.mjs';
 const require = createRequire(new URL('../../../packages/node/package.json', import.meta.url));
 const embedded = require('@zlink-systems/framework-locations-embedded');
 const redis = require('@zlink-systems/framework-locations-redis');
+const { Project } = require('@zlink-systems/project-state');
 
 const stores = new Map();
+/** The locks of each invocation, by its number; and leases, by theirs. */
+const invocations = new Map();
+const leases = new Map();
+/** What cancels the requests under way. */
+const controllers = new Map();
 
 const store = ({ store }) => stores.get(store);
 const text = (value) => ({ value });
-const signal = ({ cancelled }) => (cancelled ? AbortSignal.abort() : undefined);
+const signal = ({ id, cancelled }) => (cancelled ? AbortSignal.abort() : controllers.get(id).signal);
 
 /** A result without the objects that JSON has no form for. */
 function plain(value) {
@@ -25,8 +31,8 @@ function plain(value) {
 }
 
 const OBEY = {
-  open({ store, kind, engine, address, keyPrefix, operationTimeoutMs }) {
-    const options = { keyPrefix, operationTimeoutMs };
+  open({ store, kind, engine, address, ...given }) {
+    const { id, do: verb, ...options } = given;
     const made = {
       location: {
         redis: () => new redis.ZLinkRedisLocationStore({ url: address, ...options }),
@@ -36,12 +42,20 @@ const OBEY = {
         redis: () => new redis.ZLinkRedisRelocationStore({ url: address, ...options }),
         file: () => new embedded.ZLinkEmbeddedRelocationStore({ path: address, ...options }),
       },
+      project: {
+        redis: () => new Project({ url: address, ...options }),
+        file: () => new Project({ url: `file:${address}`, ...options }),
+      },
     }[kind][engine]();
     stores.set(store, made);
     return {};
   },
   async close(request) {
     await store(request).dispose();
+    return {};
+  },
+  cancel(request) {
+    controllers.get(request.request)?.abort();
     return {};
   },
   read: (request) => store(request).read(text(request.key), signal(request)),
@@ -76,7 +90,60 @@ const OBEY = {
     await store(request).delete(text(request.reference), signal(request));
     return {};
   },
+  async stateGet(request) {
+    const entry = await namespace(request).get(request.key, signal(request));
+    return entry === null ? { kind: 'missing' } : entryOf('entry', entry);
+  },
+  async stateSet(request) {
+    const { key, json, expectedVersion, ttlSeconds } = request;
+    const options = { expectedVersion, ttlSeconds };
+    return entryOf('stored', await namespace(request).set(key, JSON.parse(json), options, signal(request)));
+  },
+  async stateDelete(request) {
+    const { key, expectedVersion } = request;
+    const there = await namespace(request).delete(key, { expectedVersion }, signal(request));
+    return { kind: there ? 'deleted' : 'missing' };
+  },
+  async lockAcquire(request) {
+    const { key, namespace, waitMs, leaseMs } = request;
+    const lease = await locks(request).acquire(key, { namespace, waitMs, leaseMs }, signal(request));
+    return lease === null ? { kind: 'unavailable' } : keep(request, lease);
+  },
+  lockAttach: async (request) => keep(request, await locks(request).attach(request.leaseId, signal(request))),
+  async lockRenew(request) {
+    const lease = leases.get(request.lease);
+    await lease.renew(request.leaseMs, signal(request));
+    return { kind: 'renewed', expiresAt: lease.expiresAt };
+  },
+  async lockRelease(request) {
+    await leases.get(request.lease).release(signal(request));
+    return { kind: 'released' };
+  },
 };
+
+const namespace = (request) => store(request).state.namespace(request.namespace);
+
+function entryOf(kind, { value, ...fields }) {
+  return { kind, json: JSON.stringify(value), ...fields };
+}
+
+/** The locks of an invocation, which begins with the first request that names it; one of a store that was opened anew does so too. */
+function locks({ store, invocation, deadline }) {
+  const project = stores.get(store);
+  if (invocations.get(invocation)?.project !== project) {
+    invocations.set(invocation, { project, locks: project.locks({ deadline }) });
+  }
+  return invocations.get(invocation).locks;
+}
+
+function keep({ lease: number }, lease) {
+  leases.set(number, lease);
+  const { id, key, namespace, fencingToken, expiresAt } = lease;
+  return { kind: 'lease', id, key, namespace, fencingToken, expiresAt };
+}
+
+/** The errors that are results on the wire. */
+const KINDS = { ZLINK_STATE_CONFLICT: 'conflict', ZLINK_RATE_LIMIT: 'limitReached', ZLINK_LOCK_LOST: 'lost' };
 
 function told(error) {
   if (error.name === 'AbortError') return { code: 'CANCELLED', message: error.message };
@@ -87,11 +154,14 @@ function told(error) {
 
 async function obey(request) {
   let answer;
+  controllers.set(request.id, new AbortController());
   try {
     answer = { result: plain(await OBEY[request.do](request)) };
   } catch (error) {
-    answer = { error: told(error) };
+    const kind = KINDS[error.code];
+    answer = kind === undefined ? { error: told(error) } : { result: { kind } };
   }
+  controllers.delete(request.id);
   process.stdout.write(`${JSON.stringify({ id: request.id, ...answer })}\n`);
 }
 
