@@ -50,16 +50,24 @@ let redis;
 const participants = new Map();
 before(async () => {
   redis = await startRedis();
-  for (const name of names) participants.set(name, [new Participant(name), new Participant(name)]);
 });
 after(async () => {
-  const ends = await Promise.all([...participants.values()].flat().map((participant) => participant.end()));
+  const ends = await Promise.all([...participants.values()].map((participant) => participant.end()));
   await redis?.stop();
   assert.deepEqual(
     ends,
     ends.map(() => 0),
   );
 });
+
+/** The participants of a pair; with itself, a language has two. */
+function both(pair) {
+  return pair.map((name, at) => {
+    const called = pair[0] === pair[1] ? `${name} ${at}` : name;
+    if (!participants.has(called)) participants.set(called, new Participant(name));
+    return participants.get(called);
+  });
+}
 
 let places = 0;
 
@@ -85,10 +93,7 @@ for (const [engine, { capabilities, scenarios, at, end }] of Object.entries(ENGI
       for (const scenario of meant(scenarios, pair)) {
         it(`${name}/${scenario.name}`, async () => {
           const where = at();
-          const place = new SharedPlace(
-            where,
-            pair.map((one, at) => participants.get(one)[at]),
-          );
+          const place = new SharedPlace(where, both(pair));
           try {
             await run(scenario, place, [...capabilities, 'utf16-strings', 'signed-numbers']);
           } finally {
