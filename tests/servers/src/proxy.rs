@@ -74,6 +74,7 @@ impl Proxy {
             accepted: AtomicUsize::new(0),
             cuts: watch::Sender::new(0),
             silence: watch::Sender::new(0),
+            silent: Default::default(),
             ended: watch::Sender::new(false),
         });
         let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -149,6 +150,14 @@ impl Proxy {
 
     /// From now on nothing passes, on open connections and on new ones, and nothing is closed.
     pub fn swallow(&self) {
+        self.swallow_ways(&[Way::Requests, Way::Replies]);
+    }
+
+    /// As [`swallow`](Self::swallow), these ways only.
+    pub fn swallow_ways(&self, ways: &[Way]) {
+        for way in [Way::Requests, Way::Replies] {
+            self.state.silent[way as usize].store(ways.contains(&way), Ordering::SeqCst);
+        }
         self.state.silence.send_if_modified(|count| step(count, 0));
     }
 

@@ -42,6 +42,10 @@ pub enum Action {
     DropReply,
     /// Passes it on and drops the reply; from then on this connection is silent, but open.
     LoseReply,
+    /// Passes half of its bytes on; from then on this connection is silent, but open.
+    StallInside,
+    /// Passes half of the reply's bytes back; from then on this connection is silent, but open.
+    StallReply,
     /// Passes half of the reply's bytes back and closes the connection.
     CutReply,
     /// Passes it on and the reply back after so many milliseconds; later replies wait behind it.

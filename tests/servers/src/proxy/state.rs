@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) cuts: watch::Sender<u64>,
     /// Counts `swallow`: a connection that was open then is silent for good, and new ones are while it is odd.
     pub(super) silence: watch::Sender<u64>,
+    /// Which ways a silent connection is silent.
+    pub(super) silent: [AtomicBool; 2],
     pub(super) ended: watch::Sender<bool>,
 }
 

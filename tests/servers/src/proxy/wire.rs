@@ -153,6 +153,11 @@ impl Wire<'_> {
                 self.send(Way::Requests, road, bytes).await?;
                 return self.cut(Way::Requests, road).await;
             }
+            Action::StallInside => {
+                bytes.truncate(bytes.len() / 2);
+                self.send(Way::Requests, road, bytes).await?;
+                return std::future::pending().await;
+            }
             Action::CutAfter => {
                 self.send(Way::Requests, road, bytes).await?;
                 return self.cut(Way::Requests, road).await;
@@ -188,6 +193,11 @@ impl Wire<'_> {
             match action {
                 Action::DropReply => return self.cut(Way::Replies, road).await,
                 Action::LoseReply => return std::future::pending().await,
+                Action::StallReply => {
+                    reply.truncate(reply.len() / 2);
+                    self.send(Way::Replies, road, reply).await?;
+                    return std::future::pending().await;
+                }
                 Action::CutReply => {
                     reply.truncate(reply.len() / 2);
                     self.send(Way::Replies, road, reply).await?;
@@ -272,7 +282,8 @@ impl Wire<'_> {
                 tokio::time::sleep(Duration::from_micros(time)).await;
             }
             // Silent for good once the count has changed, and as long as it is odd.
-            if *self.silence.borrow() != self.born || self.born % 2 == 1 {
+            let silent = *self.silence.borrow() != self.born || self.born % 2 == 1;
+            if silent && self.state.silent[way as usize].load(Ordering::SeqCst) {
                 continue;
             }
             let end = self.state.allowed(way, bytes.len());
