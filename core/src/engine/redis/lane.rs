@@ -78,7 +78,10 @@ impl<C: Connector> Lane<C> {
                 Some(Ok(link)) => return Ok(link),
                 Some(Err(DialError { error, lasting: true })) => return Err(error),
                 None if until >= deadline => {
-                    return Err(Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline"));
+                    // The last failure says more.
+                    let failed = self.state.lock().failed.as_ref().map(|(_, error)| error.clone());
+                    let late = || Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline");
+                    return Err(failed.unwrap_or_else(late));
                 }
                 // `next` knows whether there is time for another attempt.
                 Some(Err(_)) | None => {}

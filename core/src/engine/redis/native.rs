@@ -172,7 +172,8 @@ impl ToServer {
         let mut stranger = Stranger { link: &link, greeted: false };
         *step.lock() = Step::Greet;
         let state = self.hello.load(Ordering::Acquire);
-        let greeted = greet(&link, &self.config, state == hello::ASK, &Call::reading(bound)).await;
+        // Whoever bounds the attempt says better than the greeting what took too long.
+        let greeted = greet(&link, &self.config, state == hello::ASK, &Call::reading(bound + LAST_WORD)).await;
         let Greeting { read_only_scripts } = greeted.inspect_err(|failed| self.ungreeted(state, failed, &link))?;
         stranger.greeted = true;
         self.neighbours.add(&link);

@@ -26,7 +26,11 @@ fn timed_out(result: Result<Reply, Failure>, at: &str) {
 
 /// The next calls, with fresh deadlines, succeed on `line`; nothing but PING goes over a connection from before.
 async fn works(native: &Arc<Native>, proxy: &Proxy, line: Line, at: &str) {
-    let before = proxy.accepted();
+    works_without(proxy.accepted(), native, proxy, line, at).await;
+}
+
+/// The same, where the first `before` connections are those to be left.
+async fn works_without(before: usize, native: &Arc<Native>, proxy: &Proxy, line: Line, at: &str) {
     proxy.record();
     for words in [&["SET", "small", "1"][..], &["GET", "small"]] {
         let answer = on(native, line, words, FRESH).await;
@@ -94,8 +98,11 @@ async fn a_silence_that_falls_on_a_handshake() {
             proxy.once("HELLO", 0, action.clone());
             // It may be over before another attempt beside the silent one has its connection.
             drop(on(&native, line, &["GET", "small"], 30).await);
-            works(&native, &proxy, line, &at).await;
-            until("the silent one is closed", || proxy.open() == 1).await;
+            works_without(1, &native, &proxy, line, &at).await;
+            // Of one that is stalled inside a request the proxy reads no more, not its end either.
+            if !matches!(action, Action::StallInside) {
+                until(&format!("{at}: the silent one is closed"), || proxy.open() == 1).await;
+            }
         }
     }
 }
