@@ -12,6 +12,8 @@ MVN := MAVEN_OPTS="-Dorg.slf4j.simpleLogger.defaultLogLevel=warn -Dorg.slf4j.sim
 MAVEN_REPOSITORY := target/maven-repository
 JARS = $$(echo $(MAVEN_REPOSITORY)/systems/zlink/*/*/*.jar | tr ' ' ':')
 RUN := tests/tools/run
+# The model test and the bank test at full length; `cargo test` alone runs them short.
+FULL := ZLINK_MODEL_SEEDS=20 ZLINK_MODEL_STEPS=5000 ZLINK_BANK_SECONDS=20
 
 .PHONY: help
 help: ## says what there is
@@ -65,6 +67,7 @@ demo: build-node build-java ## three nodes of an actor framework at work on the 
 test: ## installs and starts what the tests need, and runs all of them
 	@rm -rf target/test-logs
 	@$(MAKE) --no-print-directory test-rust
+	@$(MAKE) --no-print-directory test-servers
 	@$(MAKE) --no-print-directory test-node
 	@$(MAKE) --no-print-directory test-java
 	@$(MAKE) --no-print-directory test-interop
@@ -75,7 +78,17 @@ test: ## installs and starts what the tests need, and runs all of them
 .PHONY: test-rust
 test-rust: servers ## core and the scenarios, from Rust
 	@echo "== Rust: unit tests, conformance scenarios, model test, bank test"
-	@$(RUN) rust cargo test --workspace --exclude zlink-test-faults
+	@$(RUN) rust env $(FULL) cargo test --workspace --exclude zlink-test-faults
+
+.PHONY: test-servers
+test-servers: servers ## the scenarios and the tests of the Redis engine on the oldest Redis that we support, and on Valkey
+	@for server in redis-6.2 valkey-9; do \
+		echo "== $$server: conformance scenarios, tests of the Redis engine"; \
+		folder=$$(tests/tools/servers $$server); \
+		PATH="$$folder:$$PATH" $(RUN) $$server-scenarios cargo test -q -p zlink-test-conformance --test conformance -- redis/; \
+		PATH="$$folder:$$PATH" $(RUN) $$server cargo test -q -p zlink-store --lib -- engine::redis::location engine::redis::blob \
+			engine::redis::tests::scripts engine::redis::tests::greeting engine::redis::tests::acked; \
+	done
 
 .PHONY: test-node
 test-node: servers build-node ## the Node packages and the scenarios, from Node

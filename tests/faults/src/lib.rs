@@ -1,5 +1,7 @@
 //! What the fault tests share.
 //!
+//! For both engines: operations that are [dropped](drops).
+//!
 //! For processes that use the file engine: [`work`] whose every acknowledgement is told, a [`ledger`] that checks what is left of
 //! it, and what the kernel was asked meanwhile ([`trace`]).
 //!
@@ -9,6 +11,7 @@
 //! and every register's operations are [linearizable](linear).
 
 pub mod disk;
+pub mod drops;
 pub mod history;
 pub mod ledger;
 pub mod linear;

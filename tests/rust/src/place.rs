@@ -5,7 +5,7 @@ use std::{fmt, io, process};
 
 use tempfile::TempDir;
 use zlink_store::{Error, KeyPrefix, LocationStore, Project, ProjectId, ProjectOptions, RelocationStore, StoreOptions};
-use zlink_test_servers::RedisServer;
+use zlink_test_servers::{RedisServer, Value};
 
 /// Operation timeout of the tests: long, so that a busy machine fails nothing.
 pub const TIMEOUT_MS: u64 = 30_000;
@@ -49,6 +49,8 @@ impl fmt::Display for Engine {
 #[derive(Debug)]
 pub struct Places {
     redis: RedisServer,
+    /// How the stores reach it.
+    redis_url: String,
     made: AtomicUsize,
 }
 
@@ -58,7 +60,27 @@ impl Places {
     /// # Errors
     /// If `redis-server` does not start.
     pub fn start() -> io::Result<Self> {
-        Ok(Self { redis: RedisServer::start(&[])?, made: AtomicUsize::new(0) })
+        let redis = RedisServer::start(&[])?;
+        Ok(Self { redis_url: redis.url(), redis, made: AtomicUsize::new(0) })
+    }
+
+    /// As [`start`](Self::start); on Redis the stores come as a user with `rules`, in which `{app}` and `{app:` stand for the
+    /// keys of the stores.
+    ///
+    /// # Errors
+    /// If `redis-server` does not start, or does not take the rules.
+    pub fn start_with_rights(rules: &str) -> io::Result<Self> {
+        let mut places = Self::start()?;
+        let rules = rules.replace("{app", &format!("{{{}-*", process::id()));
+        let words: Vec<&str> =
+            ["ACL", "SETUSER", "somebody", "on", ">secret"].into_iter().chain(rules.split_whitespace()).collect();
+        match places.redis.say(&words) {
+            Value::Error(said) => Err(io::Error::other(said)),
+            _ => {
+                places.redis_url = places.redis_url.replace("redis://", "redis://somebody:secret@");
+                Ok(places)
+            }
+        }
     }
 
     /// A new place.
@@ -76,7 +98,7 @@ impl Places {
                 place.folder = Some(folder);
             }
             Engine::Redis => {
-                place.url = self.redis.url();
+                place.url.clone_from(&self.redis_url);
                 place.in_front = format!("{unique}.");
             }
         }

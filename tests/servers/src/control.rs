@@ -145,6 +145,8 @@ fn action(text: &str) -> Result<Action, String> {
         "cut-after" => Action::CutAfter,
         "drop-reply" => Action::DropReply,
         "lose-reply" => Action::LoseReply,
+        "stall-inside" => Action::StallInside,
+        "stall-reply" => Action::StallReply,
         "cut-reply" => Action::CutReply,
         "delay-reply" => Action::DelayReply(number(rest)?),
         "answer" => Action::line(rest),

@@ -34,7 +34,8 @@ use control::Control;
 ///   proxy target PORT              sends new connections to another server
 ///   proxy stats                    {"open":N,"accepted":N,"commands":{NAME:N}}
 ///   proxy record, proxy recorded   keeps every command; gives them back as arrays of base64 since the last time
-/// ACTION is one of: cut-before cut-inside cut-after drop-reply lose-reply cut-reply delay-reply:MS answer:LINE
+/// ACTION is one of: cut-before cut-inside cut-after drop-reply lose-reply stall-inside stall-reply cut-reply delay-reply:MS
+/// answer:LINE
 /// (answer:-LOADING later, answer:+OK, answer::1, answer:$-1).
 #[derive(Parser)]
 #[command(version, verbatim_doc_comment)]

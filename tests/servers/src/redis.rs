@@ -286,7 +286,17 @@ fn launch(folder: &Path, port: u16, tls_port: Option<u16>, settings: &Settings) 
         // While it loads its data it answers, but not with data.
         let answer = talk_to(port, settings).and_then(|mut talk| talk.say(&["GET", "x"]));
         if answer.is_ok_and(|answer| !matches!(&answer, Value::Error(text) if text.starts_with("LOADING"))) {
-            return Ok(process);
+            // Another test's server may have taken the port, and answers while this one still finds that out.
+            let own = format!("process_id:{}\r", process.id());
+            let told = talk_to(port, settings).and_then(|mut talk| talk.say(&["INFO", "server"]));
+            match told {
+                Ok(told) if told.text().contains(&own) => return Ok(process),
+                _ => {
+                    process.kill()?;
+                    process.wait()?;
+                    return Err(io::Error::other("another server has the port"));
+                }
+            }
         }
         sleep(Duration::from_millis(10));
     }

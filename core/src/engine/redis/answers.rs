@@ -80,9 +80,7 @@ pub(crate) fn meaning(reply: &Reply) -> Option<Meaning> {
             );
             Meaning::UnknownCommand(incompatible(said))
         }
-        _ if message.starts_with("unknown redis command called from script")
-            || message.starts_with("Unknown Redis command called from script") =>
-        {
+        _ if UNKNOWN_IN_SCRIPT.iter().any(|said| message.starts_with(said)) => {
             let said =
                 "the server does not know a command that a script of ours calls (Redis 6.2 or Valkey 7.2 or newer is needed)";
             Meaning::Failed(incompatible(said.to_owned()))
@@ -91,8 +89,9 @@ pub(crate) fn meaning(reply: &Reply) -> Option<Meaning> {
     })
 }
 
-/// Servers before 7.0 wrap what a command inside a script said:
-/// `ERR Error running script (call to f_…): @user_script:1: @user_script: 1: -WRONGTYPE Operation …`.
+/// Servers before 7.0 wrap what a command inside a script said, in one of two ways:
+/// `ERR Error running script (call to f_…): @user_script:1: WRONGTYPE Operation …` if it ran, and
+/// `ERR Error running script (call to f_…): @user_script:1: @user_script: 1: -OOM command …` if it was refused.
 ///
 /// A transaction whose EXEC itself is refused says so behind words of its own:
 /// `EXECABORT Transaction discarded because of: NOPERM this user …`.
@@ -102,18 +101,22 @@ fn inside<'a>(code: &'a str, message: &'a str) -> (&'a str, &'a str) {
     {
         return (code.trim_start_matches('-'), message);
     }
-    if code == "ERR" && message.starts_with("Error running script") {
-        let inner = message.rsplit_once("@user_script: ").and_then(|(_, behind)| behind.split_once(": "));
-        if let Some((_, inner)) = inner {
-            let inner = inner.strip_prefix('-').unwrap_or(inner);
-            let (code, message) = inner.split_once(' ').unwrap_or((inner, ""));
-            if !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase()) {
-                return (code, message);
-            }
-            return ("ERR", inner);
-        }
+    let Some((inner, _)) = in_script(message).filter(|_| code == "ERR") else { return (code, message) };
+    let inner = inner.strip_prefix('-').unwrap_or(inner);
+    let (code, message) = inner.split_once(' ').unwrap_or((inner, ""));
+    let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase());
+    if is_code { (code, message) } else { ("ERR", inner) }
+}
+
+/// What a server before 7.0 says that a command inside a script said, and in which line the command stands.
+fn in_script(message: &str) -> Option<(&str, usize)> {
+    let mut inner = message.strip_prefix("Error running script (call to ")?.split_once("): ")?.1;
+    let mut line = None;
+    while let Some((number, behind)) = inner.strip_prefix("@user_script:").and_then(|place| place.split_once(':')) {
+        line = Some(number.trim().parse().ok()?);
+        inner = behind.trim_start();
     }
-    (code, message)
+    Some((inner, line?))
 }
 
 fn passing(said: &str) -> Error {
@@ -128,7 +131,14 @@ fn incompatible(said: String) -> Error {
     Error::new(Code::Incompatible, Outcome::NotApplied, said)
 }
 
-/// What Redis 7.0 says of a command inside a script, without naming it.
+/// What servers say of a command inside a script that they do not know: Redis 7.0, 6.2, Valkey.
+const UNKNOWN_IN_SCRIPT: [&str; 3] = [
+    "Unknown Redis command called from script",
+    "Unknown Redis command called from Lua script",
+    "Unknown command called from script",
+];
+
+/// What Redis up to 7.0 says of a command inside a script, without naming it.
 const SCRIPT_DENIED: &str = "The user executing the script can't ";
 
 fn denied(message: &str) -> Error {
@@ -139,7 +149,7 @@ fn denied(message: &str) -> Error {
     let command = quoted(own_words);
     let said = match &command {
         Some(command) => format!("the ACL user may not run the command {command}"),
-        None if own_words.contains(" keys ") => "the ACL user may not touch the store's keys".to_owned(),
+        None if own_words.contains(" key") => "the ACL user may not touch the store's keys".to_owned(),
         None if own_words.contains("channel") => "the ACL user may not use the store's channels".to_owned(),
         None => "the ACL user may not run a command that is needed".to_owned(),
     };
@@ -150,10 +160,12 @@ fn denied(message: &str) -> Error {
 /// the script's own): so that those who look at an error's code see the same from every server.
 pub(crate) fn plain(reply: Reply, text: &str) -> Reply {
     let Reply::Error { code, message } = &reply else { return reply };
+    let line = in_script(message).map(|(_, line)| line).or_else(|| line_behind(message));
     let (code, message) = inside(code, message);
     if code == "ERR"
         && message.starts_with(SCRIPT_DENIED)
-        && let Some(command) = called_at(text, message)
+        && message.contains("can't run this command")
+        && let Some(command) = line.and_then(|line| called_at(text, line))
     {
         let message = format!("this user has no permissions to run the '{command}' command in a script");
         return Reply::Error { code: "NOPERM".to_owned(), message };
@@ -161,12 +173,13 @@ pub(crate) fn plain(reply: Reply, text: &str) -> Reply {
     Reply::Error { code: code.to_owned(), message: message.to_owned() }
 }
 
-/// The command that a script calls in the line that an error names: `… script: <sha>, on @user_script:7.`
-fn called_at<'a>(text: &'a str, message: &str) -> Option<&'a str> {
-    if !message.contains("can't run this command") {
-        return None;
-    }
-    let line: usize = message.trim_end().rsplit_once("@user_script:")?.1.trim_end_matches('.').parse().ok()?;
+/// The line that Redis 7.0 names behind an error: `… script: <sha>, on @user_script:7.`
+fn line_behind(message: &str) -> Option<usize> {
+    message.trim_end().rsplit_once("@user_script:")?.1.trim_end_matches('.').parse().ok()
+}
+
+/// The command that a script calls in a line of it.
+fn called_at(text: &str, line: usize) -> Option<&str> {
     let line = text.lines().nth(line.checked_sub(1)?)?;
     let call = line.split_once("call(")?.1.trim_start().strip_prefix(['\'', '"'])?;
     call.split_once(['\'', '"']).map(|(command, _)| command)

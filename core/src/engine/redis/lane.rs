@@ -17,8 +17,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// With less time than this left there is no further attempt: the last failure says more than its end by the deadline would.
 const ATTEMPT: Duration = Duration::from_millis(20);
 
-/// An attempt that takes longer is still good, but another one begins beside it: it may hang where the next one would not.
+/// An attempt that takes longer is still good, but another one begins beside it: it may hang where the next one would not. For
+/// who has little time, half of that time is too long already, unless it is less than `NOT_SLOW`.
 const SLOW: Duration = Duration::from_secs(1);
+const NOT_SLOW: Duration = Duration::from_millis(20);
 
 /// How a lane gets a connection.
 pub(super) trait Connector: Send + Sync + 'static {
@@ -57,14 +59,15 @@ impl<C: Connector> Lane<C> {
         // The failure after which this caller has paused: it pauses once after each.
         let mut paused = None;
         let mut attempts = Vec::<Attempt>::new();
+        let patience = (deadline.saturating_duration_since(ambient::monotonic()) / 2).clamp(NOT_SLOW, SLOW);
         loop {
-            let until = match self.next(deadline, paused)? {
+            let until = match self.next(deadline, patience, paused)? {
                 Next::Link(link) => return Ok(link),
                 Next::Attempt { begun, attempt } => {
                     if !attempts.iter().any(|other| other.ptr_eq(&attempt)) {
                         attempts.push(attempt);
                     }
-                    deadline.min(begun + SLOW)
+                    deadline.min(begun + patience)
                 }
                 Next::Pause { until, failure } => {
                     paused = Some(failure);
@@ -75,7 +78,10 @@ impl<C: Connector> Lane<C> {
                 Some(Ok(link)) => return Ok(link),
                 Some(Err(DialError { error, lasting: true })) => return Err(error),
                 None if until >= deadline => {
-                    return Err(Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline"));
+                    // The last failure says more.
+                    let failed = self.state.lock().failed.as_ref().map(|(_, error)| error.clone());
+                    let late = || Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline");
+                    return Err(failed.unwrap_or_else(late));
                 }
                 // `next` knows whether there is time for another attempt.
                 Some(Err(_)) | None => {}
@@ -83,7 +89,7 @@ impl<C: Connector> Lane<C> {
         }
     }
 
-    fn next(self: &Arc<Self>, deadline: Instant, paused: Option<Instant>) -> Result<Next, Error> {
+    fn next(self: &Arc<Self>, deadline: Instant, patience: Duration, paused: Option<Instant>) -> Result<Next, Error> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(Error::closed());
@@ -95,7 +101,7 @@ impl<C: Connector> Lane<C> {
         }
         let now = ambient::monotonic();
         if let Some((begun, attempt)) = &state.attempt
-            && now < *begun + SLOW
+            && now < *begun + patience
             && let Some(attempt) = attempt.upgrade()
             && attempt.peek().is_none()
         {
@@ -164,14 +170,14 @@ impl<C: Connector> Lane<C> {
         }
     }
 
-    /// Gives `link` no new work: the next caller connects anew.
-    pub(super) fn replace(&self, link: &Arc<Link>) {
+    /// Gives a connection that was made before `instant` no new work: the next caller connects anew.
+    pub(super) fn replace_if_before(&self, instant: Instant) {
         let mut state = self.state.lock();
-        if state.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, link)) {
-            state.current = None;
-        }
+        let old = state.current.take_if(|current| current.born() <= instant);
         drop(state);
-        link.retire();
+        if let Some(old) = old {
+            old.retire();
+        }
     }
 
     /// Closes the connection and makes none any more.

@@ -3,6 +3,7 @@
 //! What is waiting to go out is held by its caller: dropped there, it is gone. A batch counts as sent from the moment its first
 //! byte may be with the socket, and every failure says on which side of that moment each batch stood.
 
+mod doubt;
 mod incoming;
 mod outgoing;
 
@@ -10,14 +11,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::Instant;
 
-use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
+pub(super) use self::doubt::Neighbours;
 use self::incoming::{Sent, read};
 use self::outgoing::{Writer, write};
 use super::dial::{DialError, Stream};
@@ -26,14 +27,10 @@ use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome};
 use crate::{ambient, background};
 
-/// How long a silent connection may leave a PING unanswered, when nothing else is under way.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// KiB per second of a line that is slow, but good for something.
-const SLOWEST: u32 = 64;
-
 /// A connection. It is closed when it fails, is told to, is retired and done, or is dropped.
 pub(super) struct Link {
     shared: Arc<Shared>,
+    neighbours: Arc<Neighbours>,
 }
 
 struct Shared {
@@ -42,13 +39,14 @@ struct Shared {
     sent: Mutex<VecDeque<Sent>>,
     /// Wakes the task that writes.
     write: AtomicWaker,
-    /// Bytes read so far.
+    born: Instant,
+    /// When something was read last: microseconds since `born`, 0 for never.
     heard: AtomicU64,
     /// Batches that are queued or unanswered.
     open: AtomicUsize,
     /// Gets no new work, and closes once nothing is open.
     retired: AtomicBool,
-    /// A caller timed out without a byte read: a PING is under way.
+    /// A caller timed out and nothing is heard: a PING is under way.
     doubted: AtomicBool,
     end: Mutex<Option<DialError>>,
     tasks: Mutex<Vec<AbortHandle>>,
@@ -58,6 +56,10 @@ struct Shared {
 /// A batch on its way out. Its caller takes `work` back if it leaves before.
 struct Request {
     work: Mutex<Option<Work>>,
+    deadline: Instant,
+    since: Instant,
+    /// Stays queued on a connection that gets no new work.
+    stays: bool,
 }
 
 struct Work {
@@ -70,13 +72,14 @@ type Done = oneshot::Sender<Result<Vec<Reply>, Failure>>;
 
 impl Link {
     /// Takes over a stream. Needs a runtime.
-    pub(super) fn new(stream: Stream, counters: Arc<EngineCounters>) -> Self {
+    pub(super) fn new(stream: Stream, counters: Arc<EngineCounters>, neighbours: &Arc<Neighbours>) -> Arc<Self> {
         let Stream { reader, writer } = stream;
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             writer: Mutex::new(Writer::new(writer)),
             sent: Mutex::default(),
             write: AtomicWaker::new(),
+            born: ambient::monotonic(),
             heard: AtomicU64::new(0),
             open: AtomicUsize::new(0),
             retired: AtomicBool::new(false),
@@ -88,7 +91,7 @@ impl Link {
         let reading = tokio::spawn(read(Arc::clone(&shared), reader)).abort_handle();
         let writing = tokio::spawn(write(Arc::clone(&shared))).abort_handle();
         shared.tasks.lock().extend([reading, writing]);
-        let link = Self { shared };
+        let link = Arc::new(Self { shared, neighbours: Arc::clone(neighbours) });
         // It may have ended before its tasks were known.
         if link.end().is_some() {
             link.shared.stop();
@@ -96,11 +99,22 @@ impl Link {
         link
     }
 
+    /// When it was made.
+    pub(super) fn born(&self) -> Instant {
+        self.shared.born
+    }
+
     /// Whether new work may go here.
-    pub(super) fn takes_work(&self) -> bool {
-        !self.shared.retired.load(Ordering::Acquire)
-            && !self.shared.doubted.load(Ordering::Acquire)
-            && self.shared.end.lock().is_none()
+    pub(super) fn takes_work(self: &Arc<Self>) -> bool {
+        let open = || {
+            !self.shared.retired.load(Ordering::Acquire)
+                && !self.shared.doubted.load(Ordering::Acquire)
+                && self.shared.end.lock().is_none()
+        };
+        open() && {
+            self.look_for_overdue();
+            open()
+        }
     }
 
     /// Whether the server has said anything.
@@ -115,31 +129,29 @@ impl Link {
 
     /// Sends `batch` in its turn. `NotSent` before `call.deadline` means that this connection cannot take it and another can.
     pub(super) async fn send(self: &Arc<Self>, batch: Arc<Batch>, call: &Call) -> Result<Vec<Reply>, Failure> {
-        self.send_if(|| self.takes_work(), batch, call).await
+        self.send_as(false, batch, call).await
     }
 
-    async fn send_if(
-        self: &Arc<Self>,
-        takes_work: impl Fn() -> bool,
-        batch: Arc<Batch>,
-        call: &Call,
-    ) -> Result<Vec<Reply>, Failure> {
+    /// Sends `batch`; with `stays` also on a connection that gets no new work.
+    async fn send_as(self: &Arc<Self>, stays: bool, batch: Arc<Batch>, call: &Call) -> Result<Vec<Reply>, Failure> {
         if batch.commands.is_empty() {
             return Ok(Vec::new());
         }
         let (done, answer) = oneshot::channel();
-        let request = Arc::new(Request { work: Mutex::new(Some(Work { batch, call: call.clone(), done })) });
-        let heard = self.shared.heard.load(Ordering::Acquire);
+        let since = ambient::monotonic();
+        let work = Mutex::new(Some(Work { batch, call: call.clone(), done }));
+        let request = Arc::new(Request { work, deadline: call.deadline, since, stays });
         let first = self.shared.open.fetch_add(1, Ordering::AcqRel) == 0;
         self.shared.queue.lock().push_back(Arc::clone(&request));
         // Whoever closes, retires or doubts the connection empties the queue after saying so: one of the two sees the request.
-        if !takes_work() {
-            self.shared
-                .refuse_queue(&self.end().map_or_else(|| unavailable("the connection is being replaced"), |end| end.error));
+        let end = self.end();
+        if end.is_some() || !(stays || self.takes_work()) {
+            let why = end.map_or_else(|| unavailable("the connection is being replaced"), |end| end.error);
+            self.shared.refuse_queue(&why);
         } else if !(first && self.shared.write_now()) {
             self.shared.write.wake();
         }
-        let mut waiting = Waiting { link: self, request, call, heard, over: false };
+        let mut waiting = Waiting { link: self, request, over: false };
         let limited = background::timeout_at(call.deadline, answer);
         match limited.await {
             Ok(answer) => {
@@ -166,31 +178,6 @@ impl Link {
     pub(super) fn close(&self, why: &str) {
         self.shared.close(DialError::passing(why.to_owned()));
     }
-
-    /// A caller timed out, and nothing at all was heard since `heard`: no new work comes here while a PING is under way. It
-    /// closes if nothing is heard in the time that what is under way needs on a slow line: a long transfer of somebody else's
-    /// goes on.
-    fn doubt(self: &Arc<Self>, heard: u64) {
-        let shared = &self.shared;
-        let silent = move |shared: &Shared| shared.heard.load(Ordering::Acquire) == heard;
-        if !silent(shared) || self.end().is_some() || shared.doubted.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        tracing::debug!("a connection is silent; new work goes to another one");
-        shared.refuse_queue(&unavailable("the connection is silent"));
-        let until = ambient::monotonic() + PATIENCE + shared.unanswered() / SLOWEST;
-        let link = Arc::clone(self);
-        background::handle().spawn(async move {
-            let ping = Batch { commands: vec![vec![Bytes::from_static(b"PING")]], atomic: false };
-            let open = || link.shared.end.lock().is_none();
-            let answered = link.send_if(open, Arc::new(ping), &Call::reading(until)).await.is_ok();
-            if answered || !silent(&link.shared) {
-                link.shared.doubted.store(false, Ordering::Release);
-            } else {
-                link.close("the connection was silent");
-            }
-        });
-    }
 }
 
 impl Drop for Link {
@@ -203,8 +190,6 @@ impl Drop for Link {
 struct Waiting<'a> {
     link: &'a Arc<Link>,
     request: Arc<Request>,
-    call: &'a Call,
-    heard: u64,
     over: bool,
 }
 
@@ -225,8 +210,8 @@ impl Drop for Waiting<'_> {
             return;
         }
         self.withdraw();
-        if ambient::monotonic() >= self.call.deadline {
-            self.link.doubt(self.heard);
+        if ambient::monotonic() >= self.request.deadline {
+            self.link.timed_out(self.request.since);
         }
     }
 }
@@ -244,13 +229,6 @@ impl Shared {
         matches!(advanced, Poll::Ready(Ok(())))
     }
 
-    /// How long a line of a KiB per second takes for what went out and is not answered.
-    fn unanswered(&self) -> Duration {
-        let packed = self.writer.lock().packed;
-        let answered = self.sent.lock().front().map_or(packed, |batch| batch.start);
-        Duration::from_secs(packed.saturating_sub(answered) / 1_024)
-    }
-
     /// Not with `writer` locked.
     fn finished(&self) {
         self.open.fetch_sub(1, Ordering::AcqRel);
@@ -263,10 +241,16 @@ impl Shared {
         }
     }
 
-    /// Answers everything that is queued: not sent.
+    /// Answers what is queued: not sent. What stays does so until the connection has ended.
     fn refuse_queue(&self, error: &Error) {
-        let queued = std::mem::take(&mut *self.queue.lock());
-        for request in queued {
+        let ended = self.end.lock().is_some();
+        let refused: VecDeque<_> = {
+            let mut queue = self.queue.lock();
+            let (kept, refused) = queue.drain(..).partition(|request| request.stays && !ended);
+            *queue = kept;
+            refused
+        };
+        for request in refused {
             let work = request.work.lock().take();
             if let Some(work) = work {
                 let _ = work.done.send(Err(Failure::NotSent(error.clone())));

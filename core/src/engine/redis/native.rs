@@ -15,7 +15,7 @@ use super::config::{Address, RedisConfig, Server};
 use super::dial::{DialError, Step, Stream, dial};
 use super::handshake::{Greeting, greet};
 use super::lane::{Connector, Lane, jittered};
-use super::link::Link;
+use super::link::{Link, Neighbours};
 use super::transport::{Batch, Failure, Line, Reply, Scripts, Transport};
 use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome};
@@ -43,6 +43,7 @@ struct Lines {
 struct ToServer {
     config: RedisConfig,
     counters: Arc<EngineCounters>,
+    neighbours: Arc<Neighbours>,
     hello: AtomicU8,
     scripts: Scripts,
     policy_seen: AtomicBool,
@@ -61,6 +62,7 @@ impl Native {
         let to = Arc::new(ToServer {
             config,
             counters: Arc::default(),
+            neighbours: Arc::default(),
             hello: AtomicU8::new(hello::ASK),
             scripts: Scripts::default(),
             policy_seen: AtomicBool::new(false),
@@ -82,11 +84,13 @@ impl Native {
         let mut pause = PAUSE;
         loop {
             let link = self.lane(line).link(call.deadline).await.map_err(Failure::NotSent)?;
+            let asked = ambient::monotonic();
             match link.send(Arc::clone(&batch), call).await {
                 Ok(replies) => {
                     if replies.iter().any(|reply| matches!(answers::meaning(reply), Some(Meaning::Elsewhere(_)))) {
-                        tracing::debug!("the server is no primary any more; the next batch connects anew");
-                        self.lane(line).replace(&link);
+                        tracing::debug!("the server is no primary any more; the next batches connect anew");
+                        // All lines: what a replica answers to reads is late.
+                        self.0.lanes.iter().for_each(|lane| lane.replace_if_before(asked));
                     }
                     return Ok(replies);
                 }
@@ -189,20 +193,25 @@ impl ToServer {
     }
 
     async fn connect_now(self: Arc<Self>, bound: Instant, step: &Mutex<Step>) -> Result<Arc<Link>, DialError> {
-        let address = self.address()?;
-        let link = Arc::new(Link::new(dial(address, self.config.tls.as_ref(), step).await?, Arc::clone(&self.counters)));
+        let stream = dial(self.address()?, self.config.tls.as_ref(), step).await?;
+        let link = Link::new(stream, Arc::clone(&self.counters), &self.neighbours);
+        let mut stranger = Stranger { link: &link, greeted: false };
         *step.lock() = Step::Greet;
         let state = self.hello.load(Ordering::Acquire);
-        let greeted = greet(&link, &self.config, state == hello::ASK, &Call::reading(bound)).await;
+        // Whoever bounds the attempt says better than the greeting what took too long.
+        let greeted = greet(&link, &self.config, state == hello::ASK, &Call::reading(bound + LAST_WORD)).await;
         let Greeting { read_only_scripts } = greeted.inspect_err(|failed| self.ungreeted(state, failed, &link))?;
+        stranger.greeted = true;
+        self.neighbours.add(&link);
         match state {
             hello::DOUBTFUL => self.hello.store(hello::HANGS_UP, Ordering::Release),
-            _ => tracing::debug!(address = %shown(address), "connected"),
+            _ => tracing::debug!(address = %shown(self.address()?), "connected"),
         }
         self.scripts.set_read_only_calls(read_only_scripts.unwrap_or(true));
         if !self.config.allow_eviction && !self.policy_seen.swap(true, Ordering::AcqRel) {
             background::handle().spawn(warn_of_eviction(Arc::downgrade(&link)));
         }
+        drop(stranger);
         Ok(link)
     }
 
@@ -214,6 +223,20 @@ impl ToServer {
         let next = if state == hello::ASK { hello::DOUBTFUL } else { hello::ASK };
         if state != hello::HANGS_UP {
             self.hello.store(next, Ordering::Release);
+        }
+    }
+}
+
+/// A connection that is closed unless the server greets back, whoever else holds it.
+struct Stranger<'a> {
+    link: &'a Link,
+    greeted: bool,
+}
+
+impl Drop for Stranger<'_> {
+    fn drop(&mut self) {
+        if !self.greeted {
+            self.link.close("the server did not answer the greeting");
         }
     }
 }

@@ -1,9 +1,12 @@
 //! Faults of a Redis server and of the line to it, under load.
 
 mod busy;
+mod cancel;
 mod cut;
 mod foreign;
 mod kill;
+mod left;
+mod lost;
 mod memory;
 mod readonly;
 mod rig;

@@ -32,6 +32,27 @@ async fn the_server_stands_still_for_five_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn the_other_end_of_the_line_vanishes() {
+    let _turn = turn().await;
+    let server = server();
+    let proxy = Proxy::to(server.port()).unwrap();
+    let mut load = Load::open(&proxy.url(), impatient()).await;
+    load.start();
+    for _ in 0..2 * rounds() {
+        load.goes_on(300).await;
+        proxy.swallow();
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        proxy.heal();
+        // The connections that were open stay silent: everybody needs new ones, and finds out by at most one timeout for each.
+        load.goes_on(300).await;
+        load.tries().await;
+        load.works().await;
+    }
+    let counts = load.finish("half-open connections").await;
+    assert!(counts.errors["TIMEOUT"] > 10, "nobody waited");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_patient_caller_that_connects_into_silence_holds_up_nobody() {
     let _turn = turn().await;
     let server = server();

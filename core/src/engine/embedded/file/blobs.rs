@@ -18,6 +18,9 @@ use crate::background;
 use crate::contract::{Error, Payload};
 use crate::engine::embedded::record::UploadId;
 
+#[cfg(test)]
+mod tests;
+
 /// Bytes that are asked of a payload, hashed and written in one go.
 const SEGMENT: usize = 1_024 * 1_024;
 /// Bytes after which they are synced, so that the last sync is no longer than the others.
@@ -46,10 +49,14 @@ impl Blobs {
     pub(in crate::engine::embedded) async fn receive(self: &Arc<Self>, id: UploadId, payload: Payload) -> Result<Upload, Error> {
         let size = payload.size();
         disk::check_space(&self.folder, u64::try_from(size).unwrap_or(u64::MAX))?;
-        self.active.lock().insert(id);
-        let mut upload = Upload { blobs: Arc::clone(self), id, size, digest: [0; 32], fate: Fate::Removed };
-        let path = self.path(&id);
-        let mut file = self.blocking(move || OpenOptions::new().write(true).create_new(true).open(path)).await?;
+        let (blobs, path) = (Arc::clone(self), self.path(&id));
+        // Whoever waits for this may go while it is under way: the file belongs to its upload from the moment it is made.
+        let make = move || {
+            blobs.active.lock().insert(id);
+            let upload = Upload { blobs, id, size, digest: [0; 32], fate: Fate::Removed };
+            Ok((OpenOptions::new().write(true).create_new(true).open(path)?, upload))
+        };
+        let (mut file, mut upload) = self.blocking(make).await?;
         let mut hasher = Box::new(blake3::Hasher::new());
         let mut at = 0;
         while at < size {

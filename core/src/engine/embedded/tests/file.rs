@@ -175,6 +175,25 @@ async fn time_goes_on_where_it_was_after_a_restart() {
 }
 
 #[tokio::test]
+async fn time_is_kept_with_each_commit() {
+    let outer = TempDir::new().unwrap();
+    let (folder, left) = (outer.path().join("store"), outer.path().join("left"));
+    let clock = Set::at(50_000);
+    let store = location(&in_folder(&folder, &clock).unwrap(), "");
+    store.write(put_for("a", "1", 10)).await.unwrap();
+    // What a kill would leave: nobody has closed it.
+    for (file, _) in listing(&folder) {
+        let to = left.join(file.strip_prefix(&folder).unwrap());
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(file, to).unwrap();
+    }
+    let store = location(&in_folder(&left, &Set::at(7)).unwrap(), "");
+    assert_eq!(store.ping().await.unwrap().unix_ms(), 50_000);
+    let ReadResult::Found(found) = store.read(key("a")).await.unwrap() else { panic!("missing") };
+    assert_eq!((found.store_now.unix_ms(), found.expires_at.unwrap().unix_ms()), (50_000, 50_010));
+}
+
+#[tokio::test]
 async fn what_has_expired_leaves_the_folder() {
     let folder = TempDir::new().unwrap();
     let clock = Set::at(1_000);

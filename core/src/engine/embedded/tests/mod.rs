@@ -27,21 +27,30 @@ use crate::{LocationStore, RelocationStore};
 
 /// A clock that a test sets, and the system's random bytes.
 #[derive(Debug)]
-pub(super) struct Set(AtomicU64);
+pub(super) struct Set {
+    ms: AtomicU64,
+    /// It goes on by so much at each reading.
+    step: u64,
+}
 
 impl Set {
     pub(super) fn at(ms: u64) -> Arc<Self> {
-        Arc::new(Self(AtomicU64::new(ms)))
+        Arc::new(Self { ms: AtomicU64::new(ms), step: 0 })
+    }
+
+    /// One that nobody reads twice with the same result.
+    pub(super) fn ticking() -> Arc<Self> {
+        Arc::new(Self { ms: AtomicU64::new(1_000), step: 1 })
     }
 
     pub(super) fn set(&self, ms: u64) {
-        self.0.store(ms, Ordering::SeqCst);
+        self.ms.store(ms, Ordering::SeqCst);
     }
 }
 
 impl Ambient for Set {
     fn now(&self) -> StoreTime {
-        StoreTime::from_unix_ms(self.0.load(Ordering::SeqCst))
+        StoreTime::from_unix_ms(self.ms.fetch_add(self.step, Ordering::SeqCst))
     }
 
     fn fill_random(&self, buffer: &mut [u8]) {

@@ -71,6 +71,47 @@ async fn time_stands_still_while_a_batch_is_synced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_batch_reads_the_clock_once() {
+    let folder = TempDir::new().unwrap();
+    let core = in_folder(folder.path(), &Set::ticking()).unwrap();
+    let store = location(&core, "");
+    store.write(put("seed", "x")).await.unwrap();
+    let gatekeeper = Gatekeeper::at(&core, None);
+    let seed = tokio::spawn(store.write(put("seed", "y")));
+    gatekeeper.wait();
+    // These wait together, so they come into one batch.
+    let mut operations: Vec<_> = (0..5).map(|index| store.write(put_for(&format!("k{index}"), "v", 50_000))).collect();
+    for operation in &mut operations {
+        assert!(operation.poll_now().is_pending());
+    }
+    gatekeeper.go_on.send(()).unwrap();
+    seed.await.unwrap().unwrap();
+    let mut times = Vec::new();
+    for operation in operations {
+        let WriteResult::Applied { store_now, .. } = operation.await.unwrap() else { panic!("a conflict") };
+        times.push(store_now);
+    }
+    assert!(times.iter().all(|time| *time == times[0]), "{times:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn time_goes_on_after_a_batch_that_failed_or_changed_nothing() {
+    let folder = TempDir::new().unwrap();
+    let clock = Set::at(1_000);
+    let core = in_folder(folder.path(), &clock).unwrap();
+    let store = location(&core, "");
+    store.write(put("a", "1")).await.unwrap();
+    store.write(put("a", "2").condition(Condition::Missing { key: key("a") })).await.unwrap();
+    clock.set(2_000);
+    assert_eq!(store.ping().await.unwrap().unix_ms(), 2_000);
+    let mut failed = false;
+    core.storage.faults().set(move || (!std::mem::replace(&mut failed, true)).then(|| io::ErrorKind::Other.into()));
+    store.write(put("a", "2")).await.unwrap_err();
+    clock.set(3_000);
+    assert_eq!(store.ping().await.unwrap().unix_ms(), 3_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_shown_before_its_sync() {
     let folder = TempDir::new().unwrap();
     let core = in_folder(folder.path(), &Set::at(1_000)).unwrap();

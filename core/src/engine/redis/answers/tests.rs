@@ -100,6 +100,61 @@ fn wrapped_errors_become_plain() {
     assert!(matches!(plain, Reply::Error { code, .. } if code == "OOM"));
 }
 
+/// What servers said to a script whose second line calls SET on a key of another type, in these very words.
+#[test]
+fn each_servers_own_words_inside_a_script() {
+    const RAN: &str = "ERR Error running script (call to f_7e261e95a4e34decacc61e8157a2bf6b9e5bed72): @user_script:2: ";
+    let text = "local now = redis.call('TIME')\nredis.call('SET', KEYS[1], '')\n";
+    let old = |said: &str| format!("{RAN}{said}");
+    for (said, code, named) in [
+        // Redis 6.2.14: a command that ran, and commands that were refused.
+        (old("WRONGTYPE Operation against a key holding the wrong kind of value"), Code::Incompatible, "foreign type"),
+        (old("@user_script: 2: -OOM command not allowed when used memory > 'maxmemory'."), Code::OutOfMemory, "maxmemory"),
+        (
+            old("@user_script: 2: The user executing the script can't run this command or subcommand"),
+            Code::Unauthenticated,
+            "command SET",
+        ),
+        (
+            old("@user_script: 2: The user executing the script can't access at least one of the keys mentioned in the command \
+                 arguments"),
+            Code::Unauthenticated,
+            "keys",
+        ),
+        (old("@user_script: 2: Unknown Redis command called from Lua script"), Code::Incompatible, "does not know a command"),
+        // Valkey 9.1.2.
+        (
+            "WRONGTYPE Operation against a key holding the wrong kind of value script: on @user_script:2.".to_owned(),
+            Code::Incompatible,
+            "foreign type",
+        ),
+        (
+            "OOM command not allowed when used memory > 'maxmemory'. script: on @user_script:2.".to_owned(),
+            Code::OutOfMemory,
+            "maxmemory",
+        ),
+        (
+            "ERR ACL failure in script: User u has no permissions to run the 'set' command script: on @user_script:2.".to_owned(),
+            Code::Unauthenticated,
+            "command SET",
+        ),
+        (
+            "ERR ACL failure in script: No permissions to access a key script: on @user_script:2.".to_owned(),
+            Code::Unauthenticated,
+            "keys",
+        ),
+        (
+            "ERR Unknown command called from script script: on @user_script:2.".to_owned(),
+            Code::Incompatible,
+            "does not know a command",
+        ),
+    ] {
+        let error = error_of(&plain(reply(&said), text)).unwrap();
+        assert_eq!(error.code(), code, "{said}: {error}");
+        assert!(error.message().contains(named), "{said}: {error}");
+    }
+}
+
 #[test]
 fn no_argument_is_shown() {
     for line in [

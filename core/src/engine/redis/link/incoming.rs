@@ -1,7 +1,7 @@
 //! From the socket to those who wait.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -23,6 +23,8 @@ pub(super) struct Sent {
     pub(super) want: usize,
     pub(super) replies: Vec<Reply>,
     pub(super) call: Call,
+    /// When it came to the connection.
+    pub(super) since: Instant,
     pub(super) done: Done,
 }
 
@@ -89,7 +91,7 @@ pub(super) async fn read(shared: Arc<Shared>, mut io: Box<dyn AsyncRead + Send +
             Err(error) => break DialError::io("the connection was lost", &error),
         };
         decoder.filled(read);
-        shared.heard.fetch_add(read as u64, Ordering::AcqRel);
+        shared.hears();
         if let Err(why) = take(&shared, &mut decoder) {
             break why;
         }

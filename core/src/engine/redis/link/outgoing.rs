@@ -108,7 +108,7 @@ impl Writer {
         shared.counters.commands_sent.fetch_add(count as u64, Ordering::Relaxed);
         let skip = if atomic { count + 1 } else { 0 };
         let replies = Vec::with_capacity(if atomic { 1 } else { count });
-        shared.sent.lock().push_back(Sent { start, skip, atomic, want: count, replies, call, done });
+        shared.sent.lock().push_back(Sent { start, skip, atomic, want: count, replies, call, since: request.since, done });
     }
 }
 

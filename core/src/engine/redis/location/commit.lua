@@ -131,10 +131,20 @@ if newest then
     call('LLEN', KEYS[undo + 1])
   end
 end
--- The commands that come last must all be allowed, or a commit that needs two of them could be torn.
+-- The commands that come last must all be allowed, or a commit that needs two of them could be torn. Servers before 7.0 cannot
+-- be asked: there it is tried by calls that do nothing (SET first, which lack of memory refuses), without MSET, which has none.
+local one_by_one = false
 if min(durable, 1) + min(retained, 1) + min(deleted, 1) > 1 then
   local allowed, key = redis.acl_check_cmd, KEYS[first]
-  if allowed and not (allowed('DEL', key) and allowed('MSET', key, '') and allowed('SET', key, '')) then
+  if not allowed then
+    one_by_one = true
+    for _, probe in ipairs({ { 'SET', nothing, '', 'XX' }, { 'DEL', nothing } }) do
+      local said = try(unpack(probe))
+      if type(said) == 'table' and said.err then
+        return failed(said)
+      end
+    end
+  elseif not (allowed('DEL', key) and allowed('MSET', key, '') and allowed('SET', key, '')) then
     return redis.error_reply('NOPERM this user may not run one of del, mset, set')
   end
 end
@@ -226,7 +236,13 @@ if not newest then
   chunked('ZREM', due, left)
 end
 chunked('DEL', nil, gone)
-chunked('MSET', nil, puts)
+if one_by_one then
+  for at = 1, p, 2 do
+    call('SET', puts[at], puts[at + 1])
+  end
+else
+  chunked('MSET', nil, puts)
+end
 for at = 1, #expiring do
   local put = expiring[at]
   call('SET', put[1], put[2], 'PXAT', text(put[3] + LIFE + MARGIN))

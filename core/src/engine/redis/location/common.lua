@@ -22,10 +22,12 @@ local function clock()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- An error caught by `try`, as the server would have said it itself (6.2 puts the place in the script before it).
+-- An error caught by `try`, as the server would have said it itself: 6.2 puts the place in the script before it, and leaves
+-- the code out where a permission is missing.
 local function failed(error)
   local said = string.gsub(error.err, '^@user_script: *%d+: *', '')
-  return redis.error_reply((string.gsub(said, '^%-', '')))
+  said = string.gsub(said, '^%-', '')
+  return redis.error_reply(string.find(said, '^%u+ ') and said or 'ERR ' .. said)
 end
 
 local function entry(raw)

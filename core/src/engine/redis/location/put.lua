@@ -39,7 +39,8 @@ end
 local sequence = redis.pcall('INCR', KEYS[3])
 if type(sequence) == 'table' then
   local said = string.gsub(sequence.err, '^@user_script: *%d+: *', '')
-  return redis.error_reply((string.gsub(said, '^%-', '')))
+  said = string.gsub(said, '^%-', '')
+  return redis.error_reply(string.find(said, '^%u+ ') and said or 'ERR ' .. said)
 end
 if sequence > 9007199254740991 then
   return redis.error_reply('ZLINK the commit sequence is used up')

@@ -141,6 +141,31 @@ async fn a_replaced_connection_answers_what_it_was_asked() {
     assert_eq!(native.counters().reconnects.load(Ordering::Relaxed), 1);
 }
 
+/// What a replica answers is late: no line stays with a server that was demoted.
+#[tokio::test]
+async fn a_demoted_server_is_left_by_all_lines() {
+    for refusal in ["-READONLY You can't write against a read only replica.", "-MASTERDOWN Link with MASTER is down."] {
+        let (old, new) = (RedisServer::start(&[]).unwrap(), RedisServer::start(&[]).unwrap());
+        let proxy = Proxy::to(old.port()).unwrap();
+        let native = native(&proxy.url());
+        let lines = [Line::Small, Line::Acked, Line::Blobs];
+        old.say(&["SET", "a", "old"]);
+        new.say(&["SET", "a", "new"]);
+        let get = |line| native.send(line, Arc::new(batch(&[&["GET", "a"]])), &reading(5_000));
+        for line in lines {
+            assert_eq!(get(line).await.unwrap(), [bytes("old")]);
+        }
+        proxy.retarget(new.port());
+        proxy.once("SET", 0, Action::line(refusal));
+        let set = native.send(Line::Acked, Arc::new(batch(&[&["SET", "b", "1"]])), &writing(5_000)).await.unwrap();
+        assert!(matches!(set[0], Reply::Error { .. }), "{set:?}");
+        for line in lines {
+            assert_eq!(get(line).await.unwrap(), [bytes("new")], "{line:?} after {refusal}");
+        }
+        assert_eq!(proxy.accepted(), 6, "each once");
+    }
+}
+
 #[tokio::test]
 async fn a_transaction_that_is_refused_says_why() {
     let (server, proxy) = pair();

@@ -4,6 +4,7 @@ mod acked;
 mod connecting;
 mod credentials;
 mod greeting;
+mod half_open;
 mod hosted;
 mod lost;
 mod scripts;

@@ -92,10 +92,18 @@ impl Rig {
         self.keys().into_iter().filter(|key| key.contains(":bs:") || key.ends_with(":b0")).collect()
     }
 
-    /// When a key expires.
+    /// When a key expires, to the millisecond; Redis 6.2 tells only how long that is from now.
     fn expiry(&self, key: &str) -> u64 {
-        let at: i64 = self.ask(&["PEXPIRETIME", key]);
-        u64::try_from(at).unwrap_or_else(|_| panic!("{key} never expires"))
+        let mut connection = redis::Client::open(self.server.url()).unwrap().get_connection().unwrap();
+        loop {
+            let mut both = redis::pipe();
+            both.atomic().cmd("TIME").cmd("PTTL").arg(key).cmd("TIME");
+            let (before, left, after): ((u64, u64), i64, (u64, u64)) = both.query(&mut connection).unwrap();
+            let ms = |(seconds, micros): (u64, u64)| seconds * 1_000 + micros / 1_000;
+            if ms(before) == ms(after) {
+                return ms(before) + u64::try_from(left).unwrap_or_else(|_| panic!("{key} never expires"));
+            }
+        }
     }
 
     fn now(&self) -> u64 {

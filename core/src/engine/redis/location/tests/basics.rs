@@ -135,7 +135,7 @@ async fn a_full_memory_hinders_no_read_and_no_scan() {
         rig.put(&format!("k{at:02}"), "value").await;
     }
     let version = rig.put("k00", "new").await;
-    rig.raw::<()>("CONFIG SET maxmemory 1mb").await;
+    rig.raw::<()>("CONFIG SET maxmemory 1").await;
     let refused = rig.store.write(WriteRequest::new().mutation(Mutation::put(key("k01"), "x"))).await.unwrap_err();
     assert_eq!((refused.code(), refused.outcome()), (Code::OutOfMemory, Outcome::NotApplied));
     assert_eq!(rig.get("k00").await.as_deref(), Some("new"));

@@ -123,6 +123,28 @@ async fn a_moved_list_that_expired_by_itself_holds_nobody_up() {
 }
 
 #[tokio::test]
+async fn only_what_belongs_to_a_dropped_snapshot_goes() {
+    let rig = Rig::new().await;
+    fill(&rig).await;
+    let (store, _tap) = rig.tapped(true);
+    for name in ["k10", "k11"] {
+        page(&store, ScanRequest::new("", 1)).await.unwrap();
+        put(&store, name, "new").await;
+    }
+    // Somebody else drops the oldest; this store still takes it for the first of the list.
+    for undo in rig.raw::<Vec<String>>("KEYS {p}:u:*").await {
+        if undo.ends_with(&rig.entries().await[0].id.map(|byte| format!("{byte:02x}")).concat()) {
+            rig.raw::<()>(&format!("DEL {undo}")).await;
+        }
+    }
+    rig.raw::<()>("LTRIM {p}:S 1 -1").await;
+    assert_eq!(rig.raw::<Vec<String>>("KEYS {p}:u:*").await.len(), 1);
+    rig.age_snapshots(limits::SNAPSHOT_LIFE_MS).await;
+    put(&store, "k12", "new").await;
+    assert!(rig.raw::<Vec<String>>("KEYS {p}:[Suv]*").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_write_that_replaces_more_than_the_bound_drops_all() {
     let rig = Rig::new().await;
     fill(&rig).await;
@@ -206,6 +228,7 @@ async fn without_memory_deletes_checks_scans_and_reaping_work() {
     let shown = rest(&rig.store, "", 1_000, &first).await.unwrap();
     assert_eq!(shown.len(), 100);
     assert_eq!(shown.last().unwrap().1.len(), 20_000);
+    until(async || rig.entries().await.iter().all(|entry| entry.finished > 0)).await;
     until(async || rig.raw::<Reply2>("ZSCORE {p}:i mortal").await.is_none()).await;
 }
 

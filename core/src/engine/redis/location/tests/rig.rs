@@ -57,6 +57,20 @@ impl Rig {
         ask(&self.raw, command).await
     }
 
+    /// When a key expires, to the millisecond; Redis 6.2 tells only how long that is from now.
+    pub(super) async fn expiry(&self, key: &str) -> u64 {
+        loop {
+            let mut both = redis::pipe();
+            both.atomic().cmd("TIME").cmd("PTTL").arg(key).cmd("TIME");
+            let asked = both.query_async(&mut self.raw.clone()).await.unwrap();
+            let (before, left, after): ((u64, u64), u64, (u64, u64)) = asked;
+            let ms = |(seconds, micros): (u64, u64)| seconds * 1_000 + micros / 1_000;
+            if ms(before) == ms(after) {
+                return ms(before) + left;
+            }
+        }
+    }
+
     /// The raw entries of the snapshot list.
     pub(super) async fn snapshots(&self) -> Vec<Vec<u8>> {
         self.raw("LRANGE {p}:S 0 -1").await

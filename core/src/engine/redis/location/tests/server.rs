@@ -135,15 +135,29 @@ async fn everything_works_through_somebody_elses_client() {
     assert_eq!(get(&store, "lost").await.as_deref(), Some("1"));
 }
 
-/// What docs/operations.md lists for a Location Store.
-const COMMANDS: &str = "+time +get +mget +getrange +strlen +exists +zcard +zscore +zrange +zrangebylex +zrangebyscore +lindex \
-    +lrange +llen +hlen +hmget +eval +evalsha +eval_ro +evalsha_ro +multi +exec +incr +incrby +set +mset +del +unlink +rename \
-    +pexpireat +zadd +zrem +rpush +lset +ltrim +hset";
+const OPERATIONS: &str = include_str!("../../../../../../docs/operations.md");
+
+/// The commands that docs/operations.md lists.
+fn commands() -> impl Iterator<Item = &'static str> {
+    let (_, rules) = OPERATIONS.split_once("```acl").unwrap();
+    rules.split_once("```").unwrap().0.split_whitespace().filter(|word| word.starts_with('+'))
+}
+
+impl Rig {
+    /// Makes the user of an application, with the commands that docs/operations.md lists, without one of them. A rule that names a
+    /// command which the server does not know is refused, so Redis 6.2 is not told of the read-only calls.
+    async fn permit(&self, without: &str) {
+        let told: Vec<redis::Value> = self.raw("COMMAND INFO eval_ro").await;
+        let knows = |command: &&str| told[0] != redis::Value::Nil || !command.ends_with("_ro");
+        let allowed: Vec<&str> = commands().filter(|command| *command != without).filter(knows).collect();
+        self.raw::<()>(&format!("ACL SETUSER app reset on >secret ~{{p}}:* {}", allowed.join(" "))).await;
+    }
+}
 
 #[tokio::test]
 async fn few_permissions_are_enough() {
     let rig = Rig::new().await;
-    rig.raw::<()>(&format!("ACL SETUSER app on >secret ~{{p}}:* {COMMANDS}")).await;
+    rig.permit("").await;
     let url = rig.server.url().replace("redis://", "redis://app:secret@");
     let store = LocationStore::open(&*url, crate::StoreOptions::with_prefix("p").unwrap()).unwrap();
     work(&store).await;
@@ -151,14 +165,13 @@ async fn few_permissions_are_enough() {
 
 #[tokio::test]
 async fn a_missing_permission_is_named_and_nothing_is_torn() {
-    for command in COMMANDS.split_whitespace() {
-        let name = &command[1..];
+    for name in commands() {
         let rig = Rig::new().await;
         for at in 0..100 {
             rig.put(&format!("k{at:02}"), "old").await;
         }
         page(&rig.store, ScanRequest::new("", 1)).await.unwrap();
-        rig.raw::<()>(&format!("ACL SETUSER app on >secret ~{{p}}:* {COMMANDS} -{name}")).await;
+        rig.permit(name).await;
         let url = rig.server.url().replace("redis://", "redis://app:secret@");
         let store = LocationStore::open(&*url, crate::StoreOptions::with_prefix("p").unwrap()).unwrap();
         let request = WriteRequest::new()
