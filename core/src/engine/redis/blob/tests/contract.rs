@@ -197,9 +197,14 @@ fn a_source_that_hands_over_too_little_stores_nothing() {
 fn something_else_under_our_key_is_left_alone() {
     let rig = Rig::start(&[]);
     let store = rig.store();
-    for (name, plant) in
-        [("list", vec!["RPUSH", "", "x"]), ("text", vec!["SET", "", "hello"]), ("newer", vec!["SET", "", "ZLB2..."])]
-    {
+    // As long as a manifest, too: the first bytes decide.
+    let [long, newer] = ["TEXT", "ZLB2"].map(|start| format!("{start:0<133}"));
+    for (name, plant) in [
+        ("list", vec!["RPUSH", "", "x"]),
+        ("text", vec!["SET", "", "hello"]),
+        ("long text", vec!["SET", "", &long]),
+        ("newer", vec!["SET", "", &newer]),
+    ] {
         let key = run(async {
             stored(&store.put(name, "x", MINUTE).await.unwrap());
             rig.keys().into_iter().find(|key| key.ends_with(":b")).unwrap()

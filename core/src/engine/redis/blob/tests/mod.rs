@@ -21,10 +21,10 @@ use crate::call::Call;
 use crate::contract::{
     BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Error, KeyPrefix, Payload, Retention, StoreTime,
 };
-use crate::engine::RelocationEngine;
 use crate::engine::redis::client::Client;
 use crate::engine::redis::config::{Address, RedisConfig};
 use crate::engine::redis::native::Native;
+use crate::engine::{Engine, RelocationEngine};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const MINUTE: u64 = 60_000;
@@ -125,6 +125,10 @@ impl Store {
         let prefix = KeyPrefix::new("t").unwrap();
         let engine = RedisRelocation::new(Client::new(Arc::clone(&tap) as _), prefix, ambient::system());
         Self { engine, tap }
+    }
+
+    async fn now(&self) -> StoreTime {
+        self.engine.ping(Call::reading(ambient::monotonic() + TIMEOUT)).await.unwrap()
     }
 
     async fn put(&self, name: &str, payload: impl Into<Payload>, ms: u64) -> Result<BlobPutResult, Error> {
