@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { GlideClient } from '@valkey/valkey-glide';
 import { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } from '@zlink-systems/framework-locations-redis';
+import { Project } from '@zlink-systems/project-state';
 import { createClient } from 'redis';
 
 const STARTER = fileURLToPath(new URL('../../../target/debug/zlink-test-servers', import.meta.url));
@@ -52,7 +53,8 @@ class Rig {
     console.log(
       `Node.js ${process.version}, Redis ${redis} without persistence on loopback, ${cpus().length} × ${cpus()[0].model}, load ${loadavg()[0].toFixed(1)}\n` +
         `node-redis ${version('redis')}: one client, automatic pipelining, defaults otherwise\n` +
-        `valkey-glide ${version('@valkey/valkey-glide')}: one client, ${JSON.stringify(GLIDE)}, defaults otherwise`,
+        `valkey-glide ${version('@valkey/valkey-glide')}: one client, ${JSON.stringify(GLIDE)}, defaults otherwise\n` +
+        `node-redlock ${version('redlock')}: one server, one client of ioredis ${version('ioredis')}, defaults`,
     );
   }
 
@@ -62,6 +64,10 @@ class Rig {
 
   blobs(keyPrefix) {
     return this.#keep(new ZLinkRedisRelocationStore({ url: this.url, keyPrefix, operationTimeoutMs: 60_000 }));
+  }
+
+  project() {
+    return this.#keep(new Project({ url: this.url, workspace: 'bench', project: 'bench', operationTimeoutMs: 30_000 }));
   }
 
   #keep(store) {

@@ -1,0 +1,67 @@
+import { Redis } from 'ioredis';
+import Redlock from 'redlock';
+import { atLeast, row } from '../harness.mjs';
+
+const IN_FLIGHT = 64;
+const KEYS = 10_000;
+const LEASE_MS = 30_000;
+
+export async function locks(table, rig) {
+  const project = rig.project();
+  // An invocation has 16 leases at most: each lane is one.
+  const invocations = Array.from({ length: IN_FLIGHT }, () => project.locks());
+  const client = new Redis(rig.url);
+  const redlock = new Redlock([client]);
+  try {
+    for (const inFlight of [1, IN_FLIGHT]) {
+      const { ours, theirs } = await row(
+        {
+          async ours(lane) {
+            const lease = await invocations[lane].acquire(`lock/${lane}`, { leaseMs: LEASE_MS });
+            if (lease === null) throw new Error('a lock of one lane is held');
+            await lease.release();
+          },
+          async theirs(lane) {
+            const lock = await redlock.acquire([`lock/${lane}`], LEASE_MS);
+            await lock.release();
+          },
+        },
+        inFlight,
+      );
+      const work = `lock acquire + release, ${inFlight === 1 ? '1' : `${inFlight} different locks`} in flight`;
+      table.ratio(work, ours.perSecond, theirs.perSecond, { unit: 'pairs/s', against: 'node-redlock, 1 server', goal: atLeast(1) });
+    }
+  } finally {
+    client.disconnect();
+  }
+}
+
+export async function state(table, rig) {
+  const { redis } = rig;
+  const namespace = rig.project().state.namespace('bench');
+  const value = { cursor: 'next-page', done: 17, tags: ['a', 'b'], note: 'x'.repeat(180) };
+  const key = (i) => `cursor/${String(i).padStart(8, '0')}`;
+  const pick = () => key(Math.floor(Math.random() * KEYS));
+  for (let from = 0; from < KEYS; from += 1_000) {
+    const keys = Array.from({ length: 1_000 }, (_, i) => key(from + i));
+    await Promise.all(keys.map((one) => namespace.set(one, value)));
+    await redis.mSet(keys.map((one) => [one, JSON.stringify(value)]));
+  }
+  const whole = (read) => {
+    if (read.done !== value.done) throw new Error('another value');
+  };
+  const about = { unit: 'ops/s', goal: atLeast(1) };
+  const gets = await row(
+    {
+      ours: async () => whole((await namespace.get(pick())).value),
+      plain: async () => whole(JSON.parse(await redis.get(pick()))),
+    },
+    IN_FLIGHT,
+  );
+  table.ratio(`state get, ${IN_FLIGHT} in flight`, gets.ours.perSecond, gets.plain.perSecond, { ...about, against: 'node-redis GET + JSON.parse' });
+  const sets = await row(
+    { ours: () => namespace.set(pick(), value), plain: () => redis.set(pick(), JSON.stringify(value)) },
+    IN_FLIGHT,
+  );
+  table.ratio(`state set, ${IN_FLIGHT} in flight`, sets.ours.perSecond, sets.plain.perSecond, { ...about, against: 'node-redis SET + JSON.stringify' });
+}
