@@ -9,7 +9,7 @@ use jni::objects::{JByteArray, JClass, JObjectArray};
 use jni::sys::{JNI_VERSION_1_8, jboolean, jint, jlong};
 use jni::{Env, EnvUnowned, JavaVM, jni_mangle, jni_str};
 use zlink_store::packed::wire::{Record, tell};
-use zlink_store::packed::{Request, Taken, packed_error};
+use zlink_store::packed::{Request, Store, Taken, packed_error};
 use zlink_store::{Error, limits};
 
 use crate::arrays::{copy, copy_all, copy_each, put};
@@ -63,18 +63,56 @@ pub fn open<'local>(
 ) -> JByteArray<'local> {
     env.with_env(|env| -> Result<_> {
         let texts = copy(env, &texts, 0, length)?;
-        let record = match opening::open(relocation, place, &texts, operation_timeout_ms) {
-            Ok(store) => {
-                let mut record = Vec::new();
-                let inline = store.answers_inline();
-                Record::begin(&mut record, tell::OWN + u32::from(inline), 0, SIDE.bridge.add(store)).end();
-                record
-            }
+        opened(env, opening::open(relocation, place, &texts, operation_timeout_ms))
+    })
+    .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Makes a project at the URL, of the workspace and with the name that `texts` has, as [`open`] makes a store.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn open_project<'local>(
+    mut env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    texts: JByteArray<'local>,
+    length: jint,
+    operation_timeout_ms: jlong,
+) -> JByteArray<'local> {
+    env.with_env(|env| -> Result<_> {
+        let texts = copy(env, &texts, 0, length)?;
+        opened(env, opening::open_project(&texts, operation_timeout_ms))
+    })
+    .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Makes the locks of a project for one invocation, which ends `within_ms` from now (below 0: nobody knows when).
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn locks<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, project: jint, within_ms: jlong) -> JByteArray<'local> {
+    env.with_env(|env| -> Result<_> {
+        let within = u64::try_from(within_ms).ok().map(Duration::from_millis);
+        let record = match SIDE.bridge.locks(project.cast_unsigned(), within) {
+            Ok(number) => opened_record(number, false),
             Err(error) => packed_error(&error, 0),
         };
         env.byte_array_from_slice(&record)
     })
     .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+fn opened<'local>(env: &mut Env<'local>, store: std::result::Result<Store, Error>) -> Result<JByteArray<'local>> {
+    let record = match store {
+        Ok(store) => {
+            let inline = store.answers_inline();
+            opened_record(SIDE.bridge.add(store), inline)
+        }
+        Err(error) => packed_error(&error, 0),
+    };
+    env.byte_array_from_slice(&record)
+}
+
+fn opened_record(number: u32, inline: bool) -> Vec<u8> {
+    let mut record = Vec::new();
+    Record::begin(&mut record, tell::OWN + u32::from(inline), 0, number).end();
+    record
 }
 
 /// Takes one request. The answer if it is there at once, else null.

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use zlink_store::packed::Store;
 use zlink_store::packed::wire::Reader;
-use zlink_store::{Endpoint, Error, LocationStore, RedisConfig, RelocationStore, StoreOptions, limits};
+use zlink_store::{
+    Endpoint, Error, LocationStore, Project, ProjectId, ProjectOptions, RedisConfig, RelocationStore, StoreOptions, limits,
+};
 
 const MEMORY: i32 = 0;
 const FILE: i32 = 1;
@@ -14,10 +16,7 @@ pub(crate) fn open(relocation: bool, place: i32, texts: &Bytes, operation_timeou
     let mut texts = Reader::new(texts);
     let address = text(&mut texts, if place == FILE { "path" } else { "connectionString" })?;
     let mut options = StoreOptions::with_prefix(text(&mut texts, "keyPrefix")?)?;
-    options.operation_timeout_ms = u64::try_from(operation_timeout_ms).map_err(|_| {
-        let said = format!("must be 1..={} ms, got {operation_timeout_ms}", limits::MAX_OPERATION_TIMEOUT_MS);
-        Error::argument("operationTimeout", said)
-    })?;
+    options.operation_timeout_ms = operation_timeout(operation_timeout_ms)?;
     let endpoint = match place {
         MEMORY => Endpoint::Memory(Some(address).filter(|name| !name.is_empty()).map(str::to_owned)),
         FILE => Endpoint::File(PathBuf::from(address)),
@@ -27,6 +26,22 @@ pub(crate) fn open(relocation: bool, place: i32, texts: &Bytes, operation_timeou
         Store::Relocation(RelocationStore::open(endpoint, options)?)
     } else {
         Store::Location(LocationStore::open(endpoint, options)?)
+    })
+}
+
+/// A project at the URL, of the workspace and with the name that `texts` has.
+pub(crate) fn open_project(texts: &Bytes, operation_timeout_ms: i64) -> Result<Store, Error> {
+    let mut texts = Reader::new(texts);
+    let url = text(&mut texts, "url")?;
+    let id = ProjectId::new(text(&mut texts, "workspace")?, text(&mut texts, "project")?)?;
+    let options = ProjectOptions::default().with_operation_timeout_ms(operation_timeout(operation_timeout_ms)?);
+    Project::open(url, id, options).map(Store::Project)
+}
+
+fn operation_timeout(ms: i64) -> Result<u64, Error> {
+    u64::try_from(ms).map_err(|_| {
+        let said = format!("must be 1..={} ms, got {ms}", limits::MAX_OPERATION_TIMEOUT_MS);
+        Error::argument("operationTimeout", said)
     })
 }
 

@@ -6,5 +6,6 @@ module zlink.store.nativelib {
     exports systems.zlink.store;
     exports systems.zlink.store.internal to
             zlink.framework.locations.redis,
-            zlink.framework.locations.embedded;
+            zlink.framework.locations.embedded,
+            zlink.project.state;
 }

@@ -1,7 +1,7 @@
 package systems.zlink.store;
 
 /** Why an operation of an official store gave no result. Closed results (missing, conflict, expired) are never exceptions. */
-public final class ZLinkStoreException extends RuntimeException implements ZLinkStoreFailure {
+public class ZLinkStoreException extends RuntimeException implements ZLinkStoreFailure {
     private static final long serialVersionUID = 1L;
 
     /** What kind of failure. */

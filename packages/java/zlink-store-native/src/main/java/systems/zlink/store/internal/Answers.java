@@ -69,9 +69,18 @@ final class Answers {
                 yield new ZLinkBlobAlreadyStored(fields.time(), storeNow);
             }
             case Wire.RENEWED -> {
+                if (asked == Wire.ASK_LOCK_RENEW) {
+                    yield fields.time();
+                }
                 Instant storeNow = fields.time();
                 yield new ZLinkBlobRenewed(fields.time(), storeNow);
             }
+            case Wire.ENTRY -> entry(fields);
+            case Wire.ABSENT -> Nothing.ABSENT;
+            case Wire.VERSION_CONFLICT -> Nothing.VERSION_CONFLICT;
+            case Wire.LIMIT_REACHED -> Nothing.LIMIT_REACHED;
+            case Wire.LOST -> Nothing.LOST;
+            case Wire.LEASE -> new NativeLease(extra, fields);
             case Wire.DONE -> null;
             case Wire.TIME -> fields.time();
             case Wire.CANCELLED -> throw new CancellationException("the operation was cancelled");
@@ -80,12 +89,26 @@ final class Answers {
         };
     }
 
-    /** Gives back what native code keeps for a record that nobody wants. */
+    /** Gives back what native code keeps for a record that nobody wants, and the lock that was acquired. */
     static void discard(int asked, List<ZLinkStoreKey> puts, byte[] record) {
         try {
-            result(asked, puts, record, 0);
+            if (Unpacker.kind(record, 0) == Wire.LEASE) {
+                unwantedLease(asked, record);
+            } else {
+                result(asked, puts, record, 0);
+            }
         } catch (Exception failure) {
             // Nobody waits for it.
+        }
+    }
+
+    /** Gives a lease back that has not reached its caller. An attached one is somebody else's, too. */
+    static void unwantedLease(int asked, byte[] record) {
+        int number = Unpacker.extra(record, 0);
+        if (asked == Wire.ASK_LOCK_ACQUIRE) {
+            NativeLease.giveBack(number);
+        } else {
+            Native.forget(number);
         }
     }
 
@@ -118,6 +141,14 @@ final class Answers {
         return asked == Wire.ASK_READ
                 ? new ZLinkStoreReadFound(new ZLinkStoreValue(bytes, new ZLinkStoreVersion(version), expiresAt, storeNow))
                 : new ZLinkBlobFound(bytes, expiresAt, storeNow);
+    }
+
+    private static Entry entry(Unpacker fields) {
+        long version = (long) fields.number();
+        Instant createdAt = fields.time();
+        Instant updatedAt = fields.time();
+        Instant expiresAt = fields.timeOrNull();
+        return new Entry(fields.text(), version, expiresAt, createdAt, updatedAt);
     }
 
     private static ZLinkStoreWriteApplied applied(Unpacker fields, int count, List<ZLinkStoreKey> puts) {

@@ -41,6 +41,9 @@ final class Call<T> extends CompletableFuture<T> {
     /** The keys of a write's puts, in order; else {@code null}. */
     private final List<ZLinkStoreKey> puts;
 
+    /** Makes the result of the answer; {@code null}: they are the same. */
+    private final Finish<T> finish;
+
     /** Under which native code knows the operation; 0 before it was taken. */
     private int ticket;
 
@@ -54,23 +57,29 @@ final class Call<T> extends CompletableFuture<T> {
     private volatile Waiters waiters;
 
     Call(int asked) {
-        this(asked, null, null);
+        this(asked, null, null, null);
+    }
+
+    /** An operation whose result {@code finish} makes: foreign code, which runs where continuations do. */
+    Call(int asked, Finish<T> finish) {
+        this(asked, null, null, finish);
     }
 
     /** A write. */
     Call(int asked, List<ZLinkStoreKey> puts) {
-        this(asked, puts, null);
+        this(asked, puts, null, null);
     }
 
     /** A put, of whose payload native code asks for parts. */
     Call(int asked, byte[] payload) {
-        this(asked, null, payload);
+        this(asked, null, payload, null);
     }
 
-    private Call(int asked, List<ZLinkStoreKey> puts, byte[] payload) {
+    private Call(int asked, List<ZLinkStoreKey> puts, byte[] payload, Finish<T> finish) {
         this.asked = asked;
         this.puts = puts;
         this.payload = payload;
+        this.finish = finish;
     }
 
     int asked() {
@@ -134,19 +143,25 @@ final class Call<T> extends CompletableFuture<T> {
         T result = null;
         Throwable failure = null;
         try {
-            result = unpack(answer);
+            result = finished(unpack(answer));
         } catch (Throwable thrown) {
             failure = thrown;
         }
         release();
+        if (!completed(result, failure) && answer instanceof byte[] record && Unpacker.kind(record, 0) == Wire.LEASE) {
+            Answers.unwantedLease(asked, record);
+        }
+    }
+
+    /** Whether the caller has got the result. */
+    private boolean completed(T result, Throwable failure) {
         while (true) {
             try {
                 if (failure == null) {
-                    super.complete(result);
-                } else {
-                    super.completeExceptionally(failure);
+                    return super.complete(result);
                 }
-                return;
+                super.completeExceptionally(failure);
+                return false;
             } catch (OutOfMemoryError error) {
                 if (isDone()) {
                     throw error;
@@ -157,12 +172,16 @@ final class Call<T> extends CompletableFuture<T> {
     }
 
     @SuppressWarnings("unchecked") // What was asked for says what the answer holds.
-    private T unpack(Object answer) throws Throwable {
+    private T finished(Object unpacked) throws Exception {
+        return finish == null || isDone() ? (T) unpacked : finish.of(unpacked);
+    }
+
+    private Object unpack(Object answer) throws Throwable {
         if (answer instanceof Throwable failure) {
             throw failure;
         }
         try {
-            return (T) Answers.result(asked, puts, (byte[]) answer, 0);
+            return Answers.result(asked, puts, (byte[]) answer, 0);
         } catch (Error noRoom) {
             throw Answers.internal("there was no room in memory for the answer", noRoom);
         }

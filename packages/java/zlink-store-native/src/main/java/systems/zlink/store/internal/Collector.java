@@ -176,6 +176,9 @@ final class Collector implements Runnable {
                     }
                     call.arrive(record);
                     CALLS.remove(ticket);
+                } else if (Unpacker.kind(batch, start) == Wire.LEASE) {
+                    // Nobody knows any more what was asked for: it expires.
+                    Native.forget(Unpacker.extra(batch, start));
                 }
                 return;
             } catch (OutOfMemoryError error) {

@@ -20,6 +20,12 @@ final class Native {
     /** Makes a store at the address and with the key prefix that {@code texts} has: an {@link Wire#OPENED} record, or an error. */
     static native byte[] open(boolean relocation, int place, byte[] texts, int length, long operationTimeoutMs);
 
+    /** Makes a project at the URL, of the workspace and with the name that {@code texts} has: as {@link #open}. */
+    static native byte[] openProject(byte[] texts, int length, long operationTimeoutMs);
+
+    /** Makes the locks of a project for an invocation that ends in {@code withinMs} (below 0: nobody knows when): as {@link #open}. */
+    static native byte[] locks(int project, long withinMs);
+
     /** Takes one request. The answer's record if it is there at once; {@code null} if it comes later. */
     static native byte[] submit(int kind, int ticket, int store, byte[] fields, int length, byte[][] beside);
 

@@ -49,6 +49,11 @@ final class Packer {
         return this;
     }
 
+    /** A number that may be left out. */
+    Packer optional(Number value) {
+        return value == null ? flag(Wire.LEFT_OUT) : flag(Wire.THERE).number(value.doubleValue());
+    }
+
     /** A text as UTF-8. A lone surrogate becomes three bytes that are no UTF-8, which the native side refuses with the right name. */
     Packer text(String text) {
         int units = text.length();

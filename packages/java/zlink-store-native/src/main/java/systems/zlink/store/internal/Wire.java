@@ -25,10 +25,20 @@ final class Wire {
     static final int ASK_DELETE = 7;
     static final int ASK_PING = 8;
     static final int ASK_CLOSE = 9;
+    static final int ASK_STATE_GET = 10;
+    static final int ASK_STATE_SET = 11;
+    static final int ASK_STATE_DELETE = 12;
+    static final int ASK_LOCK_ACQUIRE = 13;
+    static final int ASK_LOCK_ATTACH = 14;
+    static final int ASK_LOCK_RENEW = 15;
+    static final int ASK_LOCK_RELEASE = 16;
 
     static final byte HERE = 0;
     static final byte BESIDE = 1;
     static final byte ELSEWHERE = 2;
+
+    static final byte LEFT_OUT = 0;
+    static final byte THERE = 1;
 
     static final byte MUTATION_DELETE = 0;
     static final byte MUTATION_PUT = 1;
@@ -51,6 +61,12 @@ final class Wire {
     static final int SEGMENT = 15;
     static final int LOG = 16;
     static final int BIG = 17;
+    static final int ENTRY = 18;
+    static final int ABSENT = 19;
+    static final int VERSION_CONFLICT = 20;
+    static final int LIMIT_REACHED = 21;
+    static final int LEASE = 22;
+    static final int LOST = 23;
 
     static final int OPENED = 0x100;
     static final int OPENED_INLINE = 0x101;

@@ -84,7 +84,7 @@ class ConsumerTest {
         try (Stream<Path> artifacts = Files.list(REPOSITORY.resolve("systems/zlink"))) {
             assertEquals(
                     List.of("zlink-framework-locations-embedded", "zlink-framework-locations-redis", "zlink-framework-provider-abstractions",
-                            "zlink-store-native", "zlink-store-parent"),
+                            "zlink-project-state", "zlink-store-native", "zlink-store-parent"),
                     artifacts.map(artifact -> artifact.getFileName().toString()).sorted().toList());
         }
     }

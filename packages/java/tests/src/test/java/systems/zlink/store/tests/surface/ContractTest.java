@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Test;
 import systems.zlink.framework.locationprovider.*;
 import systems.zlink.framework.locations.embedded.ZLinkEmbeddedLocationStore;
 import systems.zlink.framework.locations.redis.ZLinkRedisLocationStore;
+import systems.zlink.project.state.Project;
 import systems.zlink.store.ZLinkStores;
 
 /** The public declarations are those of the contract, word for word, and no others. */
@@ -55,13 +56,14 @@ class ContractTest {
     @Test
     void modulesExportOnlyWhatIsMeantForUsers() {
         Map<String, ModuleDescriptor> modules = Stream.of(
-                        ZLinkLocationStore.class, ZLinkStores.class, ZLinkRedisLocationStore.class, ZLinkEmbeddedLocationStore.class)
+                        ZLinkLocationStore.class, ZLinkStores.class, ZLinkRedisLocationStore.class, ZLinkEmbeddedLocationStore.class,
+                        Project.class)
                 .map(ContractTest::jar)
                 .flatMap(jar -> ModuleFinder.of(jar).findAll().stream())
                 .collect(Collectors.toMap(found -> found.descriptor().name(), found -> found.descriptor()));
         assertEquals(
                 Set.of("zlink.framework.provider.abstractions", "zlink.store.nativelib", "zlink.framework.locations.redis",
-                        "zlink.framework.locations.embedded"),
+                        "zlink.framework.locations.embedded", "zlink.project.state"),
                 modules.keySet());
         modules.forEach((name, module) -> {
             Set<String> exported = module.exports().stream().filter(export -> !export.isQualified())
