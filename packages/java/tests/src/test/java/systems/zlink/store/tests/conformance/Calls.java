@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
@@ -48,15 +49,15 @@ final class Calls {
                 || step.keySet().stream().anyMatch(Set.of("read", "write", "put", "delete", "scan", "scanAll")::contains);
     }
 
-    /** The call that the step describes, which runs when it is called. */
-    Callable<Map<String, Object>> on(Object store) {
+    /** The call that the step describes. */
+    Begun.Calling on(Object store) {
         return store instanceof ZLinkLocationStore location ? location(location) : relocation((ZLinkRelocationStore) store);
     }
 
-    private Callable<Map<String, Object>> location(ZLinkLocationStore store) {
+    private Begun.Calling location(ZLinkLocationStore store) {
         if (step.has("read")) {
             ZLinkStoreKey key = new ZLinkStoreKey(values.text(step.get("read")));
-            return () -> finish(() -> store.read(key, cancellation), Calls::read);
+            return () -> begin(() -> store.read(key, cancellation), Calls::read);
         }
         if (step.has("scan") || step.has("scanAll")) {
             boolean all = step.has("scanAll");
@@ -65,53 +66,61 @@ final class Calls {
             int limit = scan.has("limit") ? (int) values.number(scan.get("limit")) : 1_000;
             ZLinkStoreScanCursor cursor = scan.has("cursor") ? new ZLinkStoreScanCursor(values.text(scan.get("cursor"))) : null;
             ZLinkStoreScanRequest request = new ZLinkStoreScanRequest(prefix, cursor, limit);
-            return all ? () -> scanAll(store, request) : () -> finish(() -> store.scan(request, cancellation), result -> page(result, request));
+            if (all) {
+                return () -> new Begun(null, () -> scanAll(store, request));
+            }
+            return () -> begin(() -> store.scan(request, cancellation), result -> page(result, request));
         }
         ZLinkStoreWriteRequest request = request();
-        return () -> finish(() -> store.write(request, cancellation), result -> written(result, request));
+        return () -> begin(() -> store.write(request, cancellation), result -> written(result, request));
     }
 
-    private Callable<Map<String, Object>> relocation(ZLinkRelocationStore store) {
+    private Begun.Calling relocation(ZLinkRelocationStore store) {
         String verb = step.keySet().stream().filter(name -> name.startsWith("blob")).findFirst().orElseThrow();
         ZLinkBlobReference reference = new ZLinkBlobReference(values.text(step.get(verb)));
         Duration retention = step.has("retentionMs") ? Duration.ofMillis(values.number(step.get("retentionMs"))) : null;
         switch (verb) {
             case "blobPut" -> {
                 byte[] bytes = values.bytes(step.get("bytes"));
-                return () -> finish(() -> store.put(reference, bytes, retention, cancellation), Calls::blobPut);
+                return () -> begin(() -> store.put(reference, bytes, retention, cancellation), Calls::blobPut);
             }
             case "blobRead" -> {
                 return () -> finish(() -> store.read(reference, cancellation), Calls::blobRead);
             }
             case "blobRenew" -> {
-                return () -> finish(() -> store.renew(reference, retention, cancellation), Calls::blobRenew);
+                return () -> begin(() -> store.renew(reference, retention, cancellation), Calls::blobRenew);
             }
             default -> {
-                return () -> finish(() -> store.delete(reference, cancellation), nothing -> fields("deleted"));
+                return () -> begin(() -> store.delete(reference, cancellation), nothing -> fields("deleted"));
             }
         }
     }
 
-    private static <T> Map<String, Object> finish(Callable<CompletionStage<T>> call, Function<T, Map<String, Object>> toFields)
-            throws Exception {
-        CompletionStage<T> stage;
+    static <T> Begun begin(Callable<CompletionStage<T>> call, Function<T, Map<String, Object>> toFields) throws Exception {
+        CompletableFuture<T> stage;
         try {
-            stage = call.call();
+            stage = call.call().toCompletableFuture();
         } catch (IllegalArgumentException error) {
-            return failure(error);
+            return Begun.over(failure(error));
         }
-        T result;
-        try {
-            result = stage.toCompletableFuture().get();
-        } catch (CancellationException error) {
-            return failure(error);
-        } catch (ExecutionException error) {
-            return failure(error.getCause());
-        }
-        return toFields.apply(result);
+        return new Begun(stage, () -> {
+            T result;
+            try {
+                result = stage.get();
+            } catch (CancellationException error) {
+                return failure(error);
+            } catch (ExecutionException error) {
+                return failure(error.getCause());
+            }
+            return toFields.apply(result);
+        });
     }
 
     static Map<String, Object> failure(Throwable error) {
+        Map<String, Object> ruled = ProjectCalls.ruled(error);
+        if (ruled != null) {
+            return ruled;
+        }
         Map<String, Object> fields = new LinkedHashMap<>();
         fields.put("message", String.valueOf(error.getMessage()));
         if (error instanceof ZLinkStoreFailure failure) {
@@ -211,7 +220,7 @@ final class Calls {
         check(expiresAt == null || expiresAt.isAfter(storeNow), "an expired record was given out");
     }
 
-    private static void check(boolean holds, String otherwise) {
+    static void check(boolean holds, String otherwise) {
         if (!holds) {
             throw new AssertionError(otherwise);
         }
@@ -277,7 +286,7 @@ final class Calls {
         ZLinkStoreScanRequest request = first;
         for (long pages = 1; ; pages++) {
             ZLinkStoreScanRequest asked = request;
-            Map<String, Object> page = finish(() -> store.scan(asked, cancellation), result -> page(result, asked));
+            Map<String, Object> page = begin(() -> store.scan(asked, cancellation), result -> page(result, asked)).end().call();
             if (!"page".equals(page.get("kind"))) {
                 return page;
             }

@@ -4,16 +4,24 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.Function;
+import systems.zlink.project.state.DistributedLocks;
+import systems.zlink.project.state.LockLease;
+import systems.zlink.project.state.LockOptions;
+import systems.zlink.project.state.Project;
 import systems.zlink.store.tests.support.Engine;
 
 /** Runs the steps of one scenario at a place of its own (README, Steps around them). */
@@ -22,7 +30,10 @@ final class Run implements AutoCloseable {
     private static final long TIMEOUT_MS = 30_000;
     private static final long UNTIL_MS = 20_000;
     private static final long PAUSE_MS = 3;
-    private static final Set<String> LANGUAGE = Set.of("utf16-strings", "signed-numbers");
+    private static final Set<String> LANGUAGE = Set.of("utf16-strings", "signed-numbers", "json-text");
+
+    /** Kinds of stores, and the names of those that need no opening. */
+    private static final Set<String> KINDS = Set.of("location", "relocation", "project");
 
     private static final ExecutorService TOGETHER = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task, "together");
@@ -35,6 +46,9 @@ final class Run implements AutoCloseable {
     private final List<Object> opened = new ArrayList<>();
     private final Values values = new Values();
     private final Set<String> versions = ConcurrentHashMap.newKeySet();
+    private final ProjectCalls.Grants grants = new ProjectCalls.Grants();
+    private final Map<String, DistributedLocks> invocations = new HashMap<>();
+    private final Map<String, Begun> started = new HashMap<>();
     private final long deadline = System.nanoTime() + LONGEST.toNanos();
 
     Run(Engine.Place place) {
@@ -100,9 +114,21 @@ final class Run implements AutoCloseable {
             together(step, step.getAsJsonArray("together"));
         } else if (step.has("check")) {
             Expectations.field(values.eval(step.get("check")), step.get("expect"), values);
+        } else if (step.has("start")) {
+            started.put(values.text(step.get("start")), calling(step.getAsJsonObject("call"), values).begin());
+        } else if (step.has("cancel")) {
+            started(step, "cancel").stage().cancel(false);
+        } else if (step.has("pending")) {
+            if (started(step, "pending").stage().isDone()) {
+                throw new AssertionError("it is done already");
+            }
+        } else if (step.has("locks")) {
+            invocation(step);
         } else {
             Map<String, Object> result = step.has("open") ? open(step)
                     : step.has("close") ? closeNamed(values.text(step.get("close")))
+                    : step.has("await") ? started(step, "await").end().call()
+                    : step.has("withLock") ? withLock(step, at)
                     : call(step, values).call();
             judge(step, result, values);
             save(step, result);
@@ -129,19 +155,112 @@ final class Run implements AutoCloseable {
     }
 
     private Callable<Map<String, Object>> call(JsonObject step, Values values) throws Exception {
+        Begun.Calling calling = calling(step, values);
+        return () -> calling.begin().end().call();
+    }
+
+    private Begun.Calling calling(JsonObject step, Values values) {
+        if (ProjectCalls.isCall(step)) {
+            ProjectCalls.Opened opened = (ProjectCalls.Opened) store(step, values, "project");
+            return new ProjectCalls(step, values, grants).on(opened.project(), locks(step, values, opened));
+        }
         if (!Calls.isCall(step)) {
             throw Values.fault("no verb among " + step.keySet());
         }
-        boolean relocation = Calls.isForBlobs(step);
-        String name = step.has("on") ? values.text(step.get("on")) : relocation ? "relocation" : "location";
-        if (!named.containsKey(name) && Set.of("location", "relocation").contains(name)) {
-            keep(name, make(relocation, place.inFront() + (relocation ? "r" : "l"), TIMEOUT_MS));
+        return new Calls(step, values, versions).on(store(step, values, Calls.isForBlobs(step) ? "relocation" : "location"));
+    }
+
+    /** The store that a step uses; {@code wanted} is the kind, and the name of that which needs no opening. */
+    private Object store(JsonObject step, Values values, String wanted) {
+        String name = step.has("on") ? values.text(step.get("on")) : wanted;
+        if (!named.containsKey(name) && KINDS.contains(name)) {
+            keep(name, make(new JsonObject(), name));
         }
         Object store = named.get(name);
         if (store == null) {
             throw Values.fault("no store " + name);
         }
-        return new Calls(step, values, versions).on(store);
+        return store;
+    }
+
+    /** The invocation that a step names, or else its store's own. */
+    private DistributedLocks locks(JsonObject step, Values values, ProjectCalls.Opened opened) {
+        if (!step.has("invocation")) {
+            return opened.locks();
+        }
+        DistributedLocks locks = invocations.get(values.text(step.get("invocation")));
+        if (locks == null) {
+            throw Values.fault("no invocation " + step.get("invocation"));
+        }
+        return locks;
+    }
+
+    private void invocation(JsonObject step) {
+        Project project = ((ProjectCalls.Opened) store(step, values, "project")).project();
+        DistributedLocks locks = step.has("deadlineMs")
+                ? project.locks(Instant.now().plusMillis(values.number(step.get("deadlineMs"))))
+                : project.locks();
+        invocations.put(values.text(step.get("locks")), locks);
+    }
+
+    private Begun started(JsonObject step, String verb) {
+        Begun begun = started.get(values.text(step.get(verb)));
+        if (begun == null) {
+            throw Values.fault("nothing was started as " + step.get(verb));
+        }
+        return begun;
+    }
+
+    /** What a callback of {@code withLock} throws. */
+    private static final class Own extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        Own(String message) {
+            super(message);
+        }
+    }
+
+    private Map<String, Object> withLock(JsonObject step, String at) throws Exception {
+        DistributedLocks locks = locks(step, values, (ProjectCalls.Opened) store(step, values, "project"));
+        String key = values.text(step.get("withLock"));
+        LockOptions options = ProjectCalls.options(step, values);
+        String returns = step.has("returns") ? values.text(step.get("returns")) : null;
+        String thrown = step.has("throws") ? values.text(step.get("throws")) : null;
+        List<Throwable> faults = new ArrayList<>();
+        Function<LockLease, CompletionStage<String>> work = lease -> {
+            try {
+                values.set("lease", grants.granted(lease));
+                steps(step.has("steps") ? step.getAsJsonArray("steps") : new JsonArray(), at + ".");
+            } catch (Exception | AssertionError fault) {
+                faults.add(fault);
+            }
+            if (thrown != null) {
+                throw new Own(thrown);
+            }
+            return CompletableFuture.completedStage(returns);
+        };
+        Map<String, Object> result;
+        try {
+            result = Calls.begin(() -> (options == null ? locks.withLock(key, work) : locks.withLock(key, options, work)).handle(Run::done),
+                    fields -> fields).end().call();
+        } finally {
+            if (!faults.isEmpty()) {
+                throw new AssertionError(faults.get(0).getMessage(), faults.get(0));
+            }
+        }
+        return result;
+    }
+
+    private static Map<String, Object> done(String value, Throwable failure) {
+        if (failure == null || failure instanceof Own) {
+            Map<String, Object> fields = Calls.fields(failure == null ? "done" : "failed");
+            String said = failure == null ? value : failure.getMessage();
+            if (said != null) {
+                fields.put("value", said);
+            }
+            return fields;
+        }
+        return Calls.failure(failure);
     }
 
     private void keep(String name, Object store) {
@@ -149,18 +268,27 @@ final class Run implements AutoCloseable {
         named.put(name, store);
     }
 
-    private Object make(boolean relocation, String keyPrefix, long timeoutMs) {
-        Duration timeout = Duration.ofMillis(timeoutMs);
-        return relocation ? place.relocation(keyPrefix, timeout) : place.location(keyPrefix, timeout);
+    private Object make(JsonObject step, String kind) {
+        Duration timeout = Duration.ofMillis(step.has("timeoutMs") ? values.number(step.get("timeoutMs")) : TIMEOUT_MS);
+        if (kind.equals("project")) {
+            String workspace = step.has("exactWorkspace") ? values.text(step.get("exactWorkspace"))
+                    : place.inFront() + text(step, "workspace", "w");
+            Project project = place.project(workspace, text(step, "project", "p"), timeout);
+            return new ProjectCalls.Opened(project, project.locks());
+        }
+        String prefix = step.has("exactPrefix") ? values.text(step.get("exactPrefix"))
+                : place.inFront() + text(step, "prefix", kind.substring(0, 1));
+        return kind.equals("relocation") ? place.relocation(prefix, timeout) : place.location(prefix, timeout);
+    }
+
+    private String text(JsonObject step, String field, String otherwise) {
+        return step.has(field) ? values.text(step.get(field)) : otherwise;
     }
 
     private Map<String, Object> open(JsonObject step) {
-        boolean relocation = step.has("store") && "relocation".equals(step.get("store").getAsString());
-        long timeout = step.has("timeoutMs") ? values.number(step.get("timeoutMs")) : TIMEOUT_MS;
-        String prefix = step.has("exactPrefix") ? values.text(step.get("exactPrefix"))
-                : place.inFront() + (step.has("prefix") ? values.text(step.get("prefix")) : relocation ? "r" : "l");
+        String kind = step.has("store") ? step.get("store").getAsString() : "location";
         try {
-            keep(values.text(step.get("open")), make(relocation, prefix, timeout));
+            keep(values.text(step.get("open")), make(step, kind));
             return Calls.fields("opened");
         } catch (RuntimeException error) {
             return Calls.failure(error);

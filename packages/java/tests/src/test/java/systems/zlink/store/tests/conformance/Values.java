@@ -108,6 +108,11 @@ final class Values {
         return number.longValueExact();
     }
 
+    /** A saved result, or a field of one. */
+    Object named(String path) {
+        return lookUp(path);
+    }
+
     private Object lookUp(String path) {
         String[] parts = path.split("\\.");
         Object value = variables.get(parts[0]);

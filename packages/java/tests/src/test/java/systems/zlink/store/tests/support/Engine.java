@@ -17,6 +17,8 @@ import systems.zlink.framework.locations.redis.ZLinkRedisLocationOptions;
 import systems.zlink.framework.locations.redis.ZLinkRedisLocationStore;
 import systems.zlink.framework.locations.redis.ZLinkRedisRelocationOptions;
 import systems.zlink.framework.locations.redis.ZLinkRedisRelocationStore;
+import systems.zlink.project.state.Project;
+import systems.zlink.project.state.ProjectOptions;
 import systems.zlink.store.internal.InMemory;
 import systems.zlink.framework.locationprovider.ZLinkLocationStore;
 import systems.zlink.framework.locationprovider.ZLinkRelocationStore;
@@ -87,6 +89,15 @@ public enum Engine {
                 case REDIS -> new ZLinkRedisRelocationStore(new ZLinkRedisRelocationOptions()
                         .setConnectionString(address).setKeyPrefix(keyPrefix).setOperationTimeout(timeout));
             };
+        }
+
+        public Project project(String workspace, String project, Duration timeout) {
+            String url = switch (engine) {
+                case MEMORY -> "memory:" + address;
+                case FILE -> folder.toUri().toString();
+                case REDIS -> address;
+            };
+            return new Project(new ProjectOptions(url, workspace, project, timeout));
         }
 
         @Override
