@@ -85,7 +85,7 @@ final class Calls {
                 return () -> begin(() -> store.put(reference, bytes, retention, cancellation), Calls::blobPut);
             }
             case "blobRead" -> {
-                return () -> finish(() -> store.read(reference, cancellation), Calls::blobRead);
+                return () -> begin(() -> store.read(reference, cancellation), Calls::blobRead);
             }
             case "blobRenew" -> {
                 return () -> begin(() -> store.renew(reference, retention, cancellation), Calls::blobRenew);
