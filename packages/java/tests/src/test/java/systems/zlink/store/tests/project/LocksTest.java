@@ -118,6 +118,20 @@ class LocksTest {
     }
 
     @Test
+    void anEndedAcquireLeavesItsPlaceAtOnce() throws Throwable {
+        join(project.locks().acquire("held"));
+        for (int lease = 0; lease < 15; lease++) {
+            join(locks.acquire("k" + lease));
+        }
+        for (int round = 0; round < 200; round++) {
+            CompletableFuture<Optional<LockLease>> waiting = locks.acquire("held", waiting(10_000)).toCompletableFuture();
+            invalid("leases", () -> locks.acquire("k15"));
+            assertTrue(waiting.cancel(false));
+            join(join(locks.acquire("k15")).orElseThrow().release());
+        }
+    }
+
+    @Test
     void aDeadlineCutsTheWait() throws Throwable {
         join(locks.acquire("k"));
         for (Instant deadline : List.of(Instant.now(), Instant.MIN, Instant.EPOCH, Instant.now().plusMillis(20))) {
