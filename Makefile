@@ -60,6 +60,8 @@ demo: build-node build-java ## three nodes of an actor framework at work on the 
 	@node $(NODE)/examples/turns.mjs
 	@echo "== The three nodes again, in Java"
 	@java -cp "$(JARS)" $(JAVA)/examples/Actors.java
+	@echo "== The two workers again, in Java"
+	@java -cp "$(JARS)" $(JAVA)/examples/Turns.java
 
 # ---- tests ---------------------------------------------------------------------------------------------------------------
 
