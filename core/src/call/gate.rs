@@ -77,48 +77,51 @@ impl Gate {
         T: Send + 'static,
     {
         let gate = Arc::clone(self);
-        Operation::new(Box::pin(async move {
-            let under_way = UnderWay::enter(&gate)?;
-            let began = ambient::monotonic();
-            gate.counters.begun(kind);
-            let deadline = began + wait + gate.timeout;
-            let call = match kind {
-                Kind::Read | Kind::Scan | Kind::Ping | Kind::Attach => Call::reading(deadline),
-                Kind::Write | Kind::Put | Kind::Renew | Kind::Delete | Kind::Acquire | Kind::Release => Call::writing(deadline),
-            };
-            let told = call.clone();
-            let work = async {
-                let _room = budget.room(bytes).await?;
-                let work = start(told);
-                if wait.is_zero() {
-                    return work.await;
-                }
-                tokio::select! {
-                    biased;
-                    result = work => result,
-                    () = gate.closing.cancelled() => Err(Error::closed().with_outcome(call.outcome())),
-                }
-            };
-            let mut work = std::pin::pin!(work);
-            // What is answered at the first poll (always, in memory) needs no timer.
-            let result = match futures_util::poll!(work.as_mut()) {
-                Poll::Ready(result) => result,
-                Poll::Pending => {
-                    let limited = {
-                        let _timers = background::handle().enter();
-                        tokio::time::timeout_at(deadline.into(), work)
-                    };
-                    limited.await.unwrap_or_else(|_| {
-                        let said = format!("no answer within the operation timeout of {} ms", gate.timeout.as_millis());
-                        Err(Error::new(Code::Timeout, call.outcome(), said))
-                    })
-                }
-            };
-            let took = ambient::monotonic().duration_since(began);
-            gate.counters.finished(took, result.as_ref().err().map(Error::code));
-            drop(under_way);
-            result
-        }))
+        Operation::new(
+            Arc::clone(self),
+            Box::pin(async move {
+                let began = ambient::monotonic();
+                gate.counters.begun(kind);
+                let deadline = began + wait + gate.timeout;
+                let call = match kind {
+                    Kind::Read | Kind::Scan | Kind::Ping | Kind::Attach => Call::reading(deadline),
+                    Kind::Write | Kind::Put | Kind::Renew | Kind::Delete | Kind::Acquire | Kind::Release => {
+                        Call::writing(deadline)
+                    }
+                };
+                let told = call.clone();
+                let work = async {
+                    let _room = budget.room(bytes).await?;
+                    let work = start(told);
+                    if wait.is_zero() {
+                        return work.await;
+                    }
+                    tokio::select! {
+                        biased;
+                        result = work => result,
+                        () = gate.closing.cancelled() => Err(Error::closed().with_outcome(call.outcome())),
+                    }
+                };
+                let mut work = std::pin::pin!(work);
+                // What is answered at the first poll (always, in memory) needs no timer.
+                let result = match futures_util::poll!(work.as_mut()) {
+                    Poll::Ready(result) => result,
+                    Poll::Pending => {
+                        let limited = {
+                            let _timers = background::handle().enter();
+                            tokio::time::timeout_at(deadline.into(), work)
+                        };
+                        limited.await.unwrap_or_else(|_| {
+                            let said = format!("no answer within the operation timeout of {} ms", gate.timeout.as_millis());
+                            Err(Error::new(Code::Timeout, call.outcome(), said))
+                        })
+                    }
+                };
+                let took = ambient::monotonic().duration_since(began);
+                gate.counters.finished(took, result.as_ref().err().map(Error::code));
+                result
+            }),
+        )
     }
 
     /// Lets nobody in any more and waits for what is under way, at most the operation timeout.
@@ -143,20 +146,21 @@ impl Gate {
     }
 }
 
-struct UnderWay<'a>(&'a Gate);
+/// An operation that was let in and is not over.
+pub(super) struct UnderWay(Arc<Gate>);
 
-impl<'a> UnderWay<'a> {
-    fn enter(gate: &'a Gate) -> Result<Self, Error> {
+impl UnderWay {
+    pub(super) fn enter(gate: Arc<Gate>) -> Result<Self, Error> {
         gate.counters.in_flight.fetch_add(1, Ordering::SeqCst);
         let entered = Self(gate);
-        if gate.closed.load(Ordering::SeqCst) {
+        if entered.0.closed.load(Ordering::SeqCst) {
             return Err(Error::closed());
         }
         Ok(entered)
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         if self.0.counters.in_flight.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.closed.load(Ordering::SeqCst) {
             self.0.idle.notify_waiters();

@@ -17,16 +17,18 @@ static INSTALLED: Once = Once::new();
 
 /// Sends events of at least `level` to `mailbox` from now on; `None` ends that.
 pub(super) fn listen(mailbox: &Arc<Mailbox>, level: Option<&str>) {
-    let mut listeners = LISTENERS.write();
-    listeners.retain(|(_, other)| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, mailbox)));
-    if let Some(level) = level {
-        listeners.push((level.parse().unwrap_or(LevelFilter::INFO), Arc::downgrade(mailbox)));
-        INSTALLED.call_once(|| {
-            // The library of a binding has its own copy of `tracing`, so nobody else can have set a subscriber.
-            let _ = tracing::subscriber::set_global_default(Forward);
-        });
+    {
+        let mut listeners = LISTENERS.write();
+        listeners.retain(|(_, other)| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, mailbox)));
+        if let Some(level) = level {
+            listeners.push((level.parse().unwrap_or(LevelFilter::INFO), Arc::downgrade(mailbox)));
+        }
     }
-    drop(listeners);
+    // With the listeners free: `tracing` asks at once how verbose they are.
+    INSTALLED.call_once(|| {
+        // The library of a binding has its own copy of `tracing`, so nobody else can have set a subscriber.
+        let _ = tracing::subscriber::set_global_default(Forward);
+    });
     tracing::callsite::rebuild_interest_cache();
 }
 

@@ -149,6 +149,27 @@ pub(super) enum Work {
 }
 
 impl Work {
+    /// Counts it as under way, so that a store that is closed after this waits for it.
+    fn begin(&mut self) {
+        match self {
+            Self::Read(operation) => operation.begin(),
+            Self::Write(operation) => operation.begin(),
+            Self::Scan(operation) => operation.begin(),
+            Self::Put(operation) => operation.begin(),
+            Self::BlobRead(operation) => operation.begin(),
+            Self::Renew(operation) => operation.begin(),
+            Self::StateGet(operation) => operation.begin(),
+            Self::StateSet(operation) => operation.begin(),
+            Self::StateDelete(operation) => operation.begin(),
+            Self::Lease(operation, _) => operation.begin(),
+            Self::LockRenew(operation) => operation.begin(),
+            Self::LockRelease(operation) => operation.begin(),
+            Self::Done(operation) => operation.begin(),
+            Self::Time(operation) => operation.begin(),
+            Self::Close(_) | Self::Dropped => {}
+        }
+    }
+
     /// Whether it may compute for long in one go, so that it must not hold up others.
     pub(super) fn is_heavy(&self) -> bool {
         matches!(self, Self::Scan(_) | Self::Put(_) | Self::BlobRead(_))
@@ -192,7 +213,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn new(ticket: u32, work: Work) -> Self {
+    pub(super) fn new(ticket: u32, mut work: Work) -> Self {
+        work.begin();
         Self { ticket, work, waker: None }
     }
 

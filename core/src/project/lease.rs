@@ -1,7 +1,6 @@
 //! A lease on a lock.
 
 use std::fmt;
-use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -96,7 +95,7 @@ impl LockLease {
     pub fn release(&self) -> Operation<ReleaseResult> {
         // Nothing to do is done after the project is closed, too.
         if self.0.released.try_lock().is_ok_and(|released| *released) {
-            return Operation::new(ready(Ok(ReleaseResult::Released)).boxed());
+            return Operation::ready(Ok(ReleaseResult::Released));
         }
         let inner = Arc::clone(&self.0);
         self.0.project.gate.pass(Kind::Release, &SMALL, 0, move |call| {

@@ -71,6 +71,11 @@ fn word(record: &[u8], index: usize) -> u32 {
     u32::from_le_bytes(*record[index * 4..].first_chunk().unwrap())
 }
 
+/// A put of a blob whose bytes are in the request.
+fn small_blob() -> Vec<u8> {
+    [&text("ref")[..], &60_000_f64.to_le_bytes(), &[place::HERE], &text("payload")].concat()
+}
+
 fn blob(size: u32) -> Vec<u8> {
     [&text("ref")[..], &60_000_f64.to_le_bytes(), &[place::ELSEWHERE], &size.to_le_bytes()].concat()
 }
@@ -265,4 +270,46 @@ proptest! {
         // A payload that is asked for never comes: everything else is answered at once.
         let _ = fixture.submit(kind, store, fields, beside);
     }
+}
+
+#[tokio::test]
+async fn a_store_that_is_closed_waits_for_what_was_asked_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("file:{}", folder.path().display());
+    let fixture = fixture();
+    for _ in 0..20 {
+        let store = fixture.bridge.add(Store::Relocation(RelocationStore::open(&url, StoreOptions::default()).unwrap()));
+        // What is driven beside the others (a put, a blob's read) and what is not.
+        let asked = [(ask::PUT, small_blob()), (ask::BLOB_READ, text("ref")), (ask::DELETE, text("ref")), (ask::CLOSE, vec![])];
+        let mut batch = Vec::new();
+        for (ticket, (kind, fields)) in asked.iter().enumerate() {
+            let length = u32::try_from(HEADER + fields.len()).unwrap();
+            for word in [*kind, u32::try_from(ticket).unwrap(), store, length] {
+                batch.extend_from_slice(&word.to_le_bytes());
+            }
+            batch.extend_from_slice(fields);
+        }
+        fixture.bridge.submit_all(&batch, Vec::new());
+        let mut answered = 0;
+        while answered < asked.len() {
+            for row in Rows(&fixture.collect().await) {
+                assert_ne!(row.kind, tell::ERROR, "{:?}", Bytes::copy_from_slice(row.fields));
+                answered += 1;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn log_events_come_until_they_are_not_wanted_any_more() {
+    let fixture = fixture();
+    fixture.bridge.log(Some("debug"));
+    tracing::debug!(target: "zlink_store::test", number = 7, "said");
+    let heard = fixture.collect().await;
+    let row = Rows(&heard).find(|row| String::from_utf8_lossy(row.fields).contains("said")).unwrap();
+    assert_eq!(row.kind, tell::LOG);
+    assert!(String::from_utf8_lossy(row.fields).contains("number=7"));
+    fixture.bridge.log(None);
+    tracing::debug!(target: "zlink_store::test", "unheard");
+    assert!(!fixture.bridge.has_records());
 }

@@ -2,7 +2,7 @@
 
 import { types } from 'node:util';
 import { Wrong } from './errors';
-import { lengthOf } from './wire';
+import { bufferOf, lengthOf } from './wire';
 
 /** The text of a key, version, cursor or reference. */
 export function textOf(opaque: unknown, argument: string): string {
@@ -32,12 +32,19 @@ export function arrayOf<T>(value: readonly T[], argument: string): readonly T[] 
   throw new Wrong('type', argument, `must be an array, got ${kindOf(value)}`);
 }
 
+/** The length of an array, read once: a proxy may say anything. */
+export function countOf(value: readonly unknown[], argument: string): number {
+  const { length } = arrayOf(value, argument);
+  if (Number.isInteger(length) && length >= 0) return length;
+  throw new Wrong('type', argument, 'must be an array with a whole number of elements');
+}
+
 /** Any `Uint8Array`, of this realm or another, whose memory is still there. */
 export function bytesOf(value: unknown, argument: string): Uint8Array {
   if (!types.isUint8Array(value)) {
     throw new Wrong('type', argument, `must be a Uint8Array, got ${kindOf(value)}`);
   }
-  if (lengthOf(value) === 0 && isDetached(value.buffer)) {
+  if (lengthOf(value) === 0 && isDetached(bufferOf(value))) {
     throw new Wrong('type', argument, 'must not be detached');
   }
   return value;

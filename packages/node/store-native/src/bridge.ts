@@ -18,7 +18,7 @@ import {
 import { type Carrier, Operation } from './operation';
 import { settle } from './results';
 import { isSignal, watch } from './signals';
-import { Answers, Ask, Batch, HEADER, isAnswer, lengthOf, MOST, Strings, Tell } from './wire';
+import { Answers, Ask, Batch, HEADER, isAnswer, lengthOf, MOST, partOf, Strings, Tell } from './wire';
 
 export class Bridge implements Carrier {
   readonly #native: NativeBridge;
@@ -140,10 +140,6 @@ export class Bridge implements Carrier {
     const ticket = this.#free.pop() ?? this.#operations.length;
     operation.ticket = ticket;
     this.#operations[ticket] = operation;
-    if (signal != null) {
-      operation.signal = signal;
-      watch(signal, operation);
-    }
     batch.end(start, ticket);
     this.#waiting++;
     this.#keeper.busy = this;
@@ -151,13 +147,20 @@ export class Bridge implements Carrier {
       operation.keys = details.keys;
       operation.blob = details.blob === true;
       operation.payload = details.payload;
-      if (details.beside !== undefined) {
-        this.#submit(details.beside);
-        return promise as Promise<never>;
+    }
+    if (details?.beside !== undefined) this.#submit(details.beside);
+    else if (batch.length > MOST) this.#submit();
+    else this.#schedule();
+    // Last: a signal that is not the platform's own may do anything now.
+    if (signal != null && operation.open) {
+      try {
+        operation.signal = signal;
+        watch(signal, operation);
+      } catch (problem) {
+        operation.signal = undefined;
+        operation.abort(problem);
       }
     }
-    if (batch.length > MOST) this.#submit();
-    else this.#schedule();
     return promise as Promise<never>;
   }
 
@@ -298,7 +301,7 @@ export class Bridge implements Carrier {
       this.#native.segment(question);
       return;
     }
-    this.#native.segment(question, new Uint8Array(payload.buffer, payload.byteOffset + from, to - from));
+    this.#native.segment(question, partOf(payload, from, to));
   }
 }
 

@@ -57,7 +57,11 @@ export class Handle {
   }
 
   dispose(): Promise<void> {
-    this.#disposed ??= this.#close();
+    this.#disposed ??= this.#close().catch((problem: unknown) => {
+      // It was not even asked for: the next call is.
+      this.#disposed = undefined;
+      throw problem;
+    });
     return this.#disposed;
   }
 

@@ -11,7 +11,7 @@ import type {
   ZLinkStoreWriteRequest,
   ZLinkStoreWriteResult,
 } from '@zlink-systems/framework-provider-abstractions';
-import { arrayOf, bytesOf, numberOf, objectOf, stringOf, textOf } from './arguments';
+import { bytesOf, countOf, numberOf, objectOf, stringOf, textOf } from './arguments';
 import type { Details } from './bridge';
 import { Wrong } from './errors';
 import { Handle, openStore } from './handle';
@@ -65,7 +65,7 @@ export function withKind(opening: Opening, relocation: boolean) {
 
 function packWrite(batch: Batch, request: ZLinkStoreWriteRequest, limits: Limits): Details {
   const { conditions, mutations } = objectOf(request, 'request');
-  const [checks, changes] = [arrayOf(conditions, 'conditions').length, arrayOf(mutations, 'mutations').length];
+  const [checks, changes] = [countOf(conditions, 'conditions'), countOf(mutations, 'mutations')];
   batch.word(checks);
   batch.word(changes);
   for (let index = 0; index < checks; index++) {

@@ -13,7 +13,7 @@ import type { Details } from './bridge';
 import { Handle, openStore } from './handle';
 import { withKind } from './location';
 import type { Opening } from './options';
-import { Ask, type Batch, lengthOf, Place } from './wire';
+import { Ask, type Batch, bufferOf, lengthOf, Place } from './wire';
 
 /** Larger payloads are not copied as a whole. */
 const COPIED = 1024 * 1024;
@@ -80,7 +80,7 @@ function packPayload(batch: Batch, payload: Uint8Array, inline: boolean): Detail
     return undefined;
   }
   // Shared memory is nobody's alone, and native code does not take it: it is copied now.
-  const own = types.isSharedArrayBuffer(payload.buffer) ? new Uint8Array(payload) : payload;
+  const own = types.isSharedArrayBuffer(bufferOf(payload)) ? new Uint8Array(payload) : payload;
   if (inline) {
     batch.byte(Place.Beside);
     return { beside: own };

@@ -15,13 +15,24 @@ class Watch {
   }
 
   add(operation: Abortable): void {
-    if (this.#waiting.size === 0) this.#signal.addEventListener('abort', this.#listener);
+    const first = this.#waiting.size === 0;
     this.#waiting.add(operation);
+    if (!first) return;
+    try {
+      this.#signal.addEventListener('abort', this.#listener);
+    } catch (problem) {
+      this.#waiting.delete(operation);
+      throw problem;
+    }
   }
 
   remove(operation: Abortable): void {
     if (this.#waiting.delete(operation) && this.#waiting.size === 0) {
-      this.#signal.removeEventListener('abort', this.#listener);
+      try {
+        this.#signal.removeEventListener('abort', this.#listener);
+      } catch {
+        // Only a signal that is not the platform's own: a listener with nobody behind it does nothing.
+      }
     }
   }
 

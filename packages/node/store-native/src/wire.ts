@@ -89,6 +89,23 @@ export function lengthOf(bytes: Uint8Array): number {
   return plainLength.call(bytes);
 }
 
+const plain = (name: 'byteOffset' | 'buffer') =>
+  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), name)?.get as (
+    this: Uint8Array,
+  ) => never;
+const plainOffset: (this: Uint8Array) => number = plain('byteOffset');
+const plainBuffer: (this: Uint8Array) => ArrayBufferLike = plain('buffer');
+
+/** The memory that counts, whatever a subclass says. */
+export function bufferOf(bytes: Uint8Array): ArrayBufferLike {
+  return plainBuffer.call(bytes);
+}
+
+/** A part of the bytes that count, whatever a subclass says. */
+export function partOf(bytes: Uint8Array, from: number, to: number): Uint8Array {
+  return new Uint8Array(bufferOf(bytes), plainOffset.call(bytes) + from, to - from);
+}
+
 /** Requests being packed. */
 export class Batch {
   bytes = Buffer.allocUnsafeSlow(LEAST);

@@ -43,6 +43,7 @@ pub(super) fn registry() -> Registry {
 /// The place at `path`; the folder is made if it is missing.
 pub(super) fn at(registry: &mut Registry, path: &Path) -> Result<Arc<Place>, Error> {
     let folder = make_folder(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => Error::argument("path", "must not have a NUL in it"),
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => foreign(path, "it is no folder"),
         _ => disk::failed(&error, &format!("making or finding the folder {}", path.display())),
     })?;

@@ -23,8 +23,8 @@ call('ZCARD', index)
 local newest = call('LINDEX', snapshots, '-1')
 local oldest
 if newest then
-  newest = entry(newest)
-  oldest = entry(call('LINDEX', snapshots, '0'))
+  newest = entry(snapshots, newest)
+  oldest = entry(snapshots, call('LINDEX', snapshots, '0'))
 end
 
 -- Conditions and foreign data. By record: its header, group and place of its value in ARGV; by group: its status, and the

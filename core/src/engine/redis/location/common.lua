@@ -30,7 +30,11 @@ local function failed(error)
   return redis.error_reply(string.find(said, '^%u+ ') and said or 'ERR ' .. said)
 end
 
-local function entry(raw)
+-- What is no entry is answered as a foreign type under our key is: by a command that fits no list.
+local function entry(key, raw)
+  if #raw ~= 60 then
+    call('STRLEN', key)
+  end
   local sequence, start, id, base, bytes, moved, finished = parse(ENTRY, raw)
   return { sequence = sequence, start = start, id = id, base = base, bytes = bytes, moved = moved, finished = finished }
 end
@@ -42,7 +46,7 @@ end
 local function entries(key)
   local all = call('LRANGE', key, 0, -1)
   for at = 1, #all do
-    all[at] = entry(all[at])
+    all[at] = entry(key, all[at])
   end
   return all
 end

@@ -12,6 +12,10 @@ if known and known ~= FORMAT then
 end
 local now = clock()
 local last = tonumber(call('GET', sequence) or '0')
+if not last then
+  -- Foreign data: answered as a foreign type is.
+  call('LLEN', sequence)
+end
 local all = entries(snapshots)
 
 local function done()

@@ -95,3 +95,28 @@ async fn all_that_a_snapshot_keeps_outlives_it_and_goes_by_itself() {
         assert!((limits::SNAPSHOT_LIFE_MS + 20_000..=limits::SNAPSHOT_LIFE_MS + 60_000).contains(&left), "{key}: {left}");
     }
 }
+
+#[tokio::test]
+async fn foreign_data_where_we_keep_our_own_are_told_of_and_change_nothing() {
+    let foreign = |result: Result<(), Error>, at: &str| {
+        let error = result.unwrap_err();
+        assert_eq!((error.code(), error.outcome()), (Code::Incompatible, Outcome::NotApplied), "{at}: {error}");
+        assert!(!error.message().contains("user_script"), "{at}: {error}");
+    };
+    for (plant, scans_only) in [("RPUSH {p}:S zz", false), ("SET {p}:n abc", true)] {
+        let rig = Rig::new().await;
+        let many: WriteRequest =
+            (0..40).fold(WriteRequest::new(), |all, at| all.mutation(Mutation::put(key(&format!("k{at}")), "v")));
+        applied(rig.store.write(many).await);
+        rig.raw::<()>(plant).await;
+        let before: Vec<u8> = rig.raw("DUMP {p}:i").await;
+        let delete = WriteRequest::new().mutation(Mutation::delete(key("k1")));
+        for request in puts("k1").into_iter().chain([delete]) {
+            if !scans_only {
+                foreign(rig.store.write(request).await.map(drop), plant);
+            }
+        }
+        foreign(rig.store.scan(ScanRequest::new("", 1)).await.map(drop), plant);
+        assert_eq!(rig.raw::<Vec<u8>>("DUMP {p}:i").await, before, "{plant}");
+    }
+}
