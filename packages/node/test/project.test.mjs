@@ -126,6 +126,12 @@ describe('state', () => {
       await assert.rejects(namespace.delete('k', { expectedVersion: wrong }), invalid('expectedVersion'));
     }
     await assert.rejects(namespace.set('k', 1, 7), invalid('options'));
+    // What would be passed over in silence.
+    const { signal } = new AbortController();
+    await assert.rejects(namespace.set('k', 1, signal), invalid('options'));
+    await assert.rejects(namespace.delete('k', signal), invalid('options'));
+    await assert.rejects(namespace.set('k', 1, { ttlMs: 5 }), invalid('ttlMs'));
+    await assert.rejects(namespace.delete('k', { version: 5 }), invalid('version'));
     await assert.rejects(namespace.get('k', 'no signal'), invalid('signal'));
   });
 
@@ -252,6 +258,8 @@ describe('locks', () => {
     await assert.rejects(locks.acquire('k', { namespace: 7 }), invalid('namespace'));
     await assert.rejects(locks.acquire('k', { waitMs: '1' }), invalid('waitMs'));
     await assert.rejects(locks.acquire('k', { leaseMs: 1n }), invalid('leaseMs'));
+    await assert.rejects(locks.acquire('k', new AbortController().signal), invalid('options'));
+    await assert.rejects(locks.acquire('k', { wait: 5 }), invalid('wait'));
     await assert.rejects(locks.attach(7), invalid('id'));
     const lease = await locks.acquire('k');
     await assert.rejects(lease.renew('1'), invalid('leaseMs'));

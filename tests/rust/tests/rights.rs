@@ -39,5 +39,5 @@ fn main() -> io::Result<()> {
 fn rules() -> Vec<&'static str> {
     let block = OPERATIONS.split_once("```acl").and_then(|(_, block)| block.split_once("```"));
     let words = block.map_or("", |(block, _)| block).split_whitespace();
-    words.filter(|word| word.starts_with(['~', '+'])).collect()
+    words.filter(|word| word.starts_with(['~', '&', '+'])).collect()
 }

@@ -73,6 +73,10 @@ fn client(source: Source<'_>) -> Result<Client, Error> {
     match source {
         Source::Native(config) => {
             config.validate()?;
+            if !matches!(config.server, config::Server::Single(_)) {
+                let said = "names a Sentinel or Cluster deployment, which is not supported yet; use redis://host:port of a single server";
+                return Err(Error::argument("url", said));
+            }
             Ok(Client::new(Arc::new(sharing::Lease::take(config))))
         }
         Source::Host(client) => Ok(Client::new(Arc::new(host::Hosted::new(Arc::clone(client))))),

@@ -13,7 +13,7 @@ export interface ZLinkNativeStore {
 
 /** What a store has counted since it was made. */
 export interface ZLinkStoreStats {
-  /** Operations begun, by kind: `read`, `write`, `scan`, `put`, `renew`, `delete`, `ping`. */
+  /** Operations begun, by kind: `read`, `write`, `scan`, `put`, `renew`, `delete`, `ping`, `acquire`, `attach`, `release` (state's `get` and `set` count as `read` and `write`). */
   readonly operations: Readonly<Record<string, number>>;
   /** Failures by code, without the prefix: `TIMEOUT` …; codes that never came are left out. */
   readonly errors: Readonly<Record<string, number>>;

@@ -7,6 +7,7 @@ import { bridge } from './bridge';
 import { thrown, Wrong } from './errors';
 import { Handle } from './handle';
 import { LockUnavailableError } from './project-errors';
+import { isSignal } from './signals';
 import { Ask, type Batch } from './wire';
 
 export interface StateEntry<T> {
@@ -95,7 +96,7 @@ export interface DistributedLocks {
 }
 
 export interface ProjectOptions {
-  /** `memory:`, `memory:name`, `file:/folder`, `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://` … */
+  /** `memory:`, `memory:name`, `file:/folder`, `redis://`, `rediss://`, `redis+unix://` … */
   readonly url: string;
   /** 1..128 of `A-Z a-z 0-9 . _ : / -`, beginning with a letter or digit. */
   readonly workspace: string;
@@ -117,10 +118,8 @@ export class Project {
 
   constructor(options: ProjectOptions) {
     const settings = () => {
-      const { url, workspace, project, operationTimeoutMs, ...others } = objectOf(options, 'options');
-      for (const [name, value] of Object.entries(others)) {
-        if (value !== undefined) throw new Wrong('type', name, 'is not an option');
-      }
+      const known = ['url', 'workspace', 'project', 'operationTimeoutMs'];
+      const { url, workspace, project, operationTimeoutMs } = optionsOf(objectOf(options, 'options'), known);
       const names = {
         url: wellFormed(url, 'url'),
         workspace: wellFormed(workspace, 'workspace'),
@@ -198,7 +197,7 @@ class Namespace implements StateNamespace {
     }
     return this.#handle.ask(Ask.StateSet, signal, (batch) => {
       this.#address(batch, key);
-      const { expectedVersion, ttlSeconds } = objectOf<StateWriteOptions>(options ?? {}, 'options');
+      const { expectedVersion, ttlSeconds } = optionsOf<StateWriteOptions>(options, ['expectedVersion', 'ttlSeconds']);
       packNumber(batch, expectedVersion, 'expectedVersion');
       packNumber(batch, ttlSeconds, 'ttlSeconds');
       if (typeof text !== 'string') throw new Wrong('type', 'value', `must be a JSON value, got ${typeof value}`);
@@ -212,7 +211,7 @@ class Namespace implements StateNamespace {
   delete(key: string, options?: StateDeleteOptions, signal?: AbortSignal): Promise<boolean> {
     return this.#handle.ask(Ask.StateDelete, signal, (batch) => {
       this.#address(batch, key);
-      const { expectedVersion } = objectOf<StateDeleteOptions>(options ?? {}, 'options');
+      const { expectedVersion } = optionsOf<StateDeleteOptions>(options, ['expectedVersion']);
       packNumber(batch, expectedVersion, 'expectedVersion');
       return undefined;
     });
@@ -228,6 +227,19 @@ function packNumber(batch: Batch, value: unknown, argument: string): void {
   batch.optional(value === undefined ? undefined : numberOf(value, argument));
 }
 
+/** Options of ours, and nothing that would be passed over in silence. */
+function optionsOf<T extends object>(options: T | undefined, known: readonly string[]): T {
+  const given = objectOf(options ?? ({} as T), 'options');
+  if (isSignal(given))
+    throw new Wrong('type', 'options', 'must not be a signal, which comes behind all other arguments');
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== undefined && !known.includes(name)) {
+      throw new Wrong('type', name, `is not an option; there are ${known.join(', ')}`);
+    }
+  }
+  return given;
+}
+
 /** The native side of an invocation that nobody can reach any more. */
 const collected = new FinalizationRegistry<number>((number) => bridge().forget(number));
 
@@ -238,7 +250,7 @@ class Locks implements DistributedLocks {
   constructor(handle: Handle, options: InvocationOptions | undefined) {
     this.#handle = handle;
     try {
-      const { deadline } = objectOf<InvocationOptions>(options ?? {}, 'options');
+      const { deadline } = optionsOf<InvocationOptions>(options, ['deadline']);
       this.#number = bridge().locks(handle.number, deadline === undefined ? undefined : untilThen(deadline));
     } catch (problem) {
       throw thrown(problem, Ask.LockAcquire);
@@ -248,7 +260,7 @@ class Locks implements DistributedLocks {
 
   acquire(key: string, options?: LockOptions, signal?: AbortSignal): Promise<LockLease | null> {
     return this.#handle.askOf(this.#number, Ask.LockAcquire, signal, (batch) => {
-      const { namespace, waitMs, leaseMs } = objectOf<LockOptions>(options ?? {}, 'options');
+      const { namespace, waitMs, leaseMs } = optionsOf<LockOptions>(options, ['namespace', 'waitMs', 'leaseMs']);
       batch.byte(namespace === undefined ? 0 : 1);
       if (namespace !== undefined) batch.text(stringOf(namespace, 'namespace'), 'namespace');
       batch.text(stringOf(key, 'key'), 'key');
@@ -292,9 +304,14 @@ class Locks implements DistributedLocks {
   }
 }
 
+function timeOf(deadline: unknown): number {
+  if (typeof deadline === 'number') return deadline;
+  throw new Wrong('type', 'deadline', 'must be a Date or Unix milliseconds');
+}
+
 /** Milliseconds from now until then. */
 function untilThen(deadline: unknown): number {
-  const at = deadline instanceof Date ? deadline.getTime() : numberOf(deadline, 'deadline');
+  const at = deadline instanceof Date ? deadline.getTime() : timeOf(deadline);
   if (Number.isNaN(at)) throw new Wrong('range', 'deadline', 'must be a time');
   return Math.max(0, at - Date.now());
 }
