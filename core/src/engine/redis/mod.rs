@@ -19,6 +19,7 @@ mod sharing;
 mod tls;
 mod transport;
 mod url;
+mod words;
 
 use std::sync::Arc;
 

@@ -11,11 +11,12 @@ use futures_util::stream::FuturesUnordered;
 use super::RedisRelocation;
 use super::keys::{Keys, Mark, Upload};
 use super::manifest::{Manifest, SEGMENT, segments};
-use super::wire::{Answer, End, FINISH, Look};
+use super::wire::{End, FINISH, Look};
 use crate::ambient;
 use crate::call::Call;
 use crate::contract::{BlobPutResult, Code, Error, Outcome, Payload, Retention, StoreTime};
 use crate::engine::redis::transport::{Failure, Line};
+use crate::engine::redis::words::Words;
 
 /// How long a segment of an unfinished upload outlives the operation timeout.
 const LEFTOVER_MS: u64 = 50_000;
@@ -179,14 +180,14 @@ async fn compare(manifest: &Manifest, store_now: StoreTime, payload: &Payload) -
 }
 
 /// What the script that finishes an upload says. `lost`: it may have run before, with an answer that nobody heard.
-fn verdict(answer: &Answer, lost: bool) -> Result<BlobPutResult, Error> {
+fn verdict(answer: &Words, lost: bool) -> Result<BlobPutResult, Error> {
     let ended = |outcome, said: &str| Err(Error::new(Code::Unavailable, outcome, said));
     match answer.word() {
         b"stored" => Ok(BlobPutResult::Stored { store_now: answer.time(1)?, expires_at: answer.time(2)? }),
-        b"taken" if answer.text(1) == b"1" => {
+        b"taken" if answer.bytes(1) == b"1" => {
             Ok(BlobPutResult::AlreadyStored { expires_at: answer.time(2)?, store_now: answer.time(3)? })
         }
-        b"taken" if lost && answer.text(4) == b"0" => ended(
+        b"taken" if lost && answer.bytes(4) == b"0" => ended(
             Outcome::Unknown,
             "the answer was lost, and others have stored other bytes: before this blob, or after it was gone",
         ),

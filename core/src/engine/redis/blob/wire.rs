@@ -8,9 +8,9 @@ use super::keys::Keys;
 use super::manifest::{LENGTH, Manifest, Stored};
 use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome, StoreTime};
-use crate::engine::redis::answers;
 use crate::engine::redis::client::{Client, Script};
 use crate::engine::redis::transport::{Batch, Command, Failure, Line, Reply};
+use crate::engine::redis::words::{Words, time, unexpected, unread};
 use crate::{ambient, background};
 
 macro_rules! script {
@@ -85,7 +85,7 @@ impl Wire {
     }
 
     pub(super) async fn now(&self, call: &Call) -> Result<StoreTime, Error> {
-        time(self.single(Line::Small, command(&["TIME"]), call).await?)
+        time(&self.single(Line::Small, command(&["TIME"]), call).await?)
     }
 
     /// Reads a manifest, for an operation that changes something: what is not ours there is an error.
@@ -137,7 +137,7 @@ impl Wire {
             if !replies.iter().any(refused) {
                 let mut replies = replies.into_iter();
                 let mut next = || replies.next().ok_or_else(silent);
-                let (now, found) = (time(next()?)?, Found::of(next()?)?);
+                let (now, found) = (time(&next()?)?, Found::of(next()?)?);
                 let first = if wanted { First::Read(string(next()?)?) } else { First::Unread };
                 return Ok((now, found, first));
             }
@@ -152,7 +152,7 @@ impl Wire {
         let clock = Reply::Array(items.by_ref().take(2).collect());
         let found = items.next().map_or(Ok(Found::Other), Found::of)?;
         let first = items.next().map_or(Ok(First::Unread), |first| string(first).map(First::Read))?;
-        Ok((time(clock)?, found, first))
+        Ok((time(&clock)?, found, first))
     }
 
     /// Reads one segment; `None` if it is not there, or nothing of ours.
@@ -204,9 +204,9 @@ impl Wire {
         keys: &[Bytes],
         args: &[Bytes],
         call: &Call,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Words, Failure> {
         let reply = self.client.script(line, script, keys, args, false, call).await?;
-        Answer::from(reply).map_err(Failure::NotSent)
+        answer(reply).map_err(Failure::NotSent)
     }
 
     /// Runs a script that finds out by itself whether it did its work already: again after a lost answer, and then also says
@@ -218,7 +218,7 @@ impl Wire {
         args: &[Bytes],
         keys: &Keys,
         call: &Call,
-    ) -> Result<(Answer, bool), Error> {
+    ) -> Result<(Words, bool), Error> {
         match self.change(Line::Small, script, names, args, call).await {
             Ok(answer) => Ok((answer, false)),
             Err(Failure::NotSent(error)) => Err(error),
@@ -235,7 +235,7 @@ impl Wire {
         keys: &Keys,
         call: &Call,
         lost: Error,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Words, Error> {
         let unknown = |error: Error| error.with_outcome(Outcome::Unknown);
         if lost.code() == Code::Timeout {
             return Err(unknown(lost));
@@ -243,7 +243,7 @@ impl Wire {
         // `call` says that something was sent, and whatever becomes of this attempt, so it was.
         let again = Call::reading(call.deadline);
         match self.client.script_again(Line::Small, script, names, args, &keys.witness(), &again).await {
-            Ok(reply) => Answer::from(reply).map_err(unknown),
+            Ok(reply) => answer(reply).map_err(unknown),
             Err(Failure::NotSent(error) | Failure::Lost(error)) => Err(unknown(error)),
         }
     }
@@ -280,42 +280,6 @@ impl Wire {
     }
 }
 
-/// A script's answer: a word and what belongs to it.
-#[derive(Debug)]
-pub(super) struct Answer(Vec<Bytes>);
-
-impl Answer {
-    fn from(reply: Reply) -> Result<Self, Error> {
-        let Reply::Array(items) = reply else { return Err(unexpected(&reply)) };
-        let fields = items.into_iter().map(|item| match item {
-            Reply::Bytes(bytes) => Ok(bytes),
-            other => Err(unexpected(&other)),
-        });
-        let answer = Self(fields.collect::<Result<_, _>>()?);
-        match answer.word() {
-            b"foreign" => Err(foreign()),
-            b"newer" => Err(newer()),
-            _ => Ok(answer),
-        }
-    }
-
-    pub(super) fn word(&self) -> &[u8] {
-        self.text(0)
-    }
-
-    pub(super) fn text(&self, place: usize) -> &[u8] {
-        self.0.get(place).map_or(&[], |field| field)
-    }
-
-    pub(super) fn time(&self, place: usize) -> Result<StoreTime, Error> {
-        decimal(self.text(place)).map(StoreTime::from_unix_ms).ok_or_else(|| Error::internal("a script answered without a time"))
-    }
-
-    pub(super) fn strange(&self) -> Error {
-        Error::internal("a script answered with a word that this version does not know")
-    }
-}
-
 impl Found {
     fn of(reply: Reply) -> Result<Self, Error> {
         match reply {
@@ -341,24 +305,8 @@ fn command(words: &[&'static str]) -> Command {
     words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect()
 }
 
-fn time(reply: Reply) -> Result<StoreTime, Error> {
-    if let Reply::Array(parts) = &reply
-        && let [Reply::Bytes(seconds), Reply::Bytes(micros)] = &parts[..]
-        && let (Some(seconds), Some(micros)) = (decimal(seconds), decimal(micros))
-    {
-        return Ok(StoreTime::from_unix_ms(seconds.saturating_mul(1_000).saturating_add(micros / 1_000)));
-    }
-    Err(unexpected(&reply))
-}
-
-fn decimal(text: &[u8]) -> Option<u64> {
-    std::str::from_utf8(text).ok()?.parse().ok()
-}
-
-/// A failure of something that changes nothing anybody sees.
-fn unread(failure: Failure) -> Error {
-    let (Failure::NotSent(error) | Failure::Lost(error)) = failure;
-    error.with_outcome(Outcome::NotApplied)
+fn answer(reply: Reply) -> Result<Words, Error> {
+    Words::of(reply, foreign, newer)
 }
 
 fn silent() -> Error {
@@ -372,9 +320,4 @@ fn foreign() -> Error {
 fn newer() -> Error {
     let said = "the blob was written by a newer version of this library, in a layout that this version does not know";
     Error::new(Code::Incompatible, Outcome::NotApplied, said)
-}
-
-/// A reply that is an error, or none that was looked for.
-fn unexpected(reply: &Reply) -> Error {
-    answers::error_of(reply).unwrap_or_else(|| Error::internal("the server answered with a reply of another kind than expected"))
 }

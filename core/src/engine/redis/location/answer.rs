@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::layout::FORMAT;
 use crate::contract::{Code, Error, Outcome, StoreTime};
 use crate::engine::redis::answers;
-use crate::engine::redis::transport::{Failure, Reply};
+use crate::engine::redis::transport::Reply;
 
 /// The fields of an answer, in order.
 pub(super) struct Fields(std::vec::IntoIter<Reply>);
@@ -98,12 +98,6 @@ impl Fields {
             .and_then(|text| text.parse().ok())
             .ok_or_else(|| Error::internal("an answer of the server is no number"))
     }
-}
-
-/// The error of a call that changes nothing.
-pub(super) fn unread(failure: Failure) -> Error {
-    let (Failure::NotSent(error) | Failure::Lost(error)) = failure;
-    error.with_outcome(Outcome::NotApplied)
 }
 
 /// What a reply means that is none of the answers looked for. Scripts check everything before their first effect.

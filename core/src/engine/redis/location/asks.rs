@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::answer::{Fields, unread};
+use super::answer::Fields;
 use crate::call::Call;
 use crate::contract::Error;
 use crate::engine::redis::client::{Client, Prepared, Script};
 use crate::engine::redis::transport::{Batch, Line, Reply};
+use crate::engine::redis::words::unread;
 
 static ATOMIC: Script = Script::reading(include_str!("atomic.lua"));
 

@@ -8,13 +8,14 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use super::Inner;
-use super::answer::{Fields, unread};
+use super::answer::Fields;
 use crate::ambient::{self, random};
 use crate::background;
 use crate::call::Call;
 use crate::contract::Error;
 use crate::engine::redis::client::{Client, Script};
 use crate::engine::redis::transport::Line;
+use crate::engine::redis::words::unread;
 
 /// Names that each write reaps while anything is due.
 const PER_WRITE: usize = 16;

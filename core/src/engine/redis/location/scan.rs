@@ -20,6 +20,7 @@ use crate::contract::{Error, Key, ScanItem, ScanPage, ScanRequest, ScanResult, S
 use crate::engine::cursor::Position;
 use crate::engine::redis::client::{Client, Script};
 use crate::engine::redis::transport::{Line, Reply};
+use crate::engine::redis::words::unread;
 
 /// Most names of a scan that is tried without a snapshot.
 pub(super) const CHUNK: usize = 64;
@@ -150,7 +151,7 @@ impl Inner {
             let mut keys = vec![layout.format.clone(), layout.sequence.clone(), layout.snapshots.clone(), layout.nothing.clone()];
             let mut args = vec![Bytes::copy_from_slice(&id)];
             self.writes.known.lock().declare(layout, drop, &mut keys, &mut args);
-            let reply = client.script(Line::Small, &START, &keys, &args, true, call).await.map_err(super::answer::unread)?;
+            let reply = client.script(Line::Small, &START, &keys, &args, true, call).await.map_err(unread)?;
             match Answer::of(reply)? {
                 Answer::Done(mut fields) => {
                     fields.instant()?;

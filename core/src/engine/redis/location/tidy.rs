@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::Inner;
-use super::answer::unread;
 use super::asks::{Ask, ask};
 use super::commit::Answer;
 use super::layout::SnapshotId;
@@ -17,6 +16,7 @@ use crate::call::Call;
 use crate::contract::Error;
 use crate::engine::redis::client::{Client, Script};
 use crate::engine::redis::transport::Line;
+use crate::engine::redis::words::unread;
 
 /// Longest time that a page waits for its scan to be marked finished.
 const FINISH_TIME: Duration = Duration::from_millis(250);

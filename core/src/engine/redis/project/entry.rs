@@ -2,8 +2,8 @@
 
 use bytes::{Buf, Bytes};
 
-use super::answer::decimal;
 use crate::contract::{JsonText, StateEntry, StoreTime};
+use crate::engine::redis::words::decimal;
 
 /// Bytes of a mark.
 pub(super) const MARK: usize = 16;

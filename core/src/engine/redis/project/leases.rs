@@ -3,13 +3,14 @@
 use bytes::Bytes;
 
 use super::Inner;
-use super::answer::{Answer, unread, unsure};
+use super::answer::{answer, unsure};
 use super::keys::{name, names};
 use crate::ambient;
 use crate::call::Call;
 use crate::contract::{Code, Error, Grant, LeaseId, LockName, Outcome, ReleaseResult, RenewResult};
 use crate::engine::redis::client::Script;
 use crate::engine::redis::transport::{Failure, Line};
+use crate::engine::redis::words::{Words, unread};
 
 macro_rules! script {
     ($kind:ident, $file:literal) => {
@@ -28,7 +29,7 @@ impl Inner {
     pub(super) async fn attach(&self, id: LeaseId, call: &Call) -> Result<Option<Grant>, Error> {
         let sent = ambient::monotonic();
         let reply = self.client.script(Line::Small, &ATTACH, self.keys.leases(), &[text(id)], true, call).await;
-        let answer = Answer::of(reply.map_err(unread)?)?;
+        let answer = answer(reply.map_err(unread)?)?;
         match answer.word() {
             b"lease" => {
                 let lock = names(answer.bytes(1)).ok_or_else(|| Error::internal("a lock's name is damaged"))?;
@@ -44,7 +45,7 @@ impl Inner {
     pub(super) async fn renew(&self, id: LeaseId, lease_ms: u64, call: &Call) -> Result<RenewResult, Error> {
         let args = [text(id), Bytes::from(lease_ms.to_string())];
         let reply = self.client.script(Line::Small, &RENEW, &self.keys.locks, &args, true, call).await;
-        let answer = Answer::of(reply.map_err(unsure)?)?;
+        let answer = answer(reply.map_err(unsure)?)?;
         match answer.word() {
             b"renewed" => Ok(RenewResult::Renewed { expires_at: answer.time(1)? }),
             b"lost" => Ok(RenewResult::Lost),
@@ -69,7 +70,7 @@ impl Inner {
         keys.push(self.keys.cancelled(id));
         let args = [name(&lock.namespace, &lock.key), text(id)];
         let reply = self.client.script(Line::Small, &FORGET, &keys, &args, true, call).await;
-        Answer::of(reply.map_err(unsure)?).map(|_| ())
+        answer(reply.map_err(unsure)?).map(|_| ())
     }
 
     /// Runs a script that finds out by itself whether it did its work already: again after a lost answer, and then also says
@@ -80,9 +81,9 @@ impl Inner {
         keys: &[Bytes],
         args: &[Bytes],
         call: &Call,
-    ) -> Result<(Answer, bool), Error> {
+    ) -> Result<(Words, bool), Error> {
         let lost = match self.client.script(Line::Small, script, keys, args, false, call).await {
-            Ok(reply) => return Ok((Answer::of(reply)?, false)),
+            Ok(reply) => return Ok((answer(reply)?, false)),
             Err(Failure::NotSent(error)) => return Err(error),
             Err(Failure::Lost(error)) => error.with_outcome(Outcome::Unknown),
         };
@@ -92,7 +93,7 @@ impl Inner {
         // `call` says that something was sent, and whatever becomes of this attempt, so it was.
         let again = Call::reading(call.deadline);
         match self.client.script_again(Line::Small, script, keys, args, &self.keys.witness, &again).await {
-            Ok(reply) => Ok((Answer::of(reply).map_err(|error| error.with_outcome(Outcome::Unknown))?, true)),
+            Ok(reply) => Ok((answer(reply).map_err(|error| error.with_outcome(Outcome::Unknown))?, true)),
             Err(_) => Err(lost),
         }
     }

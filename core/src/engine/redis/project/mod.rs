@@ -21,13 +21,13 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use self::answer::{time, unread};
 use self::debts::Debts;
 use self::keys::Keys;
 use self::reap::Reaper;
 use super::bells::Bells;
 use super::client::Client;
 use super::transport::{Batch, Line, Reply};
+use super::words::{time, unread};
 use crate::ambient::Ambient;
 use crate::call::{Call, EngineCounters};
 use crate::contract::{

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::answer::Answer;
+use super::answer::answer;
 use super::keys::Keys;
 use crate::call::Call;
 use crate::contract::StoreTime;
@@ -81,7 +81,7 @@ async fn step(client: &Client, keys: &Keys, now: StoreTime) -> Option<StoreTime>
     let mut all = vec![keys.format.clone(), keys.expiries.clone()];
     all.extend(names.iter().map(|name| keys.entry(name)));
     let reply = client.script(Line::Small, &REAP, &all, &names, true, &call).await.ok()?;
-    Answer::of(reply).ok()?.time(1).ok()
+    answer(reply).ok()?.time(1).ok()
 }
 
 fn bytes(reply: Reply) -> Option<Bytes> {

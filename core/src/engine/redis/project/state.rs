@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::Inner;
-use super::answer::{Answer, newer, time, unexpected, unread, unsure};
+use super::answer::{answer, newer, unsure};
 use super::entry::{FORMAT, HEADER, Header, MARK, live};
 use super::keys::name;
 use crate::ambient::random;
@@ -14,6 +14,7 @@ use crate::contract::{
 use crate::engine::StateSet;
 use crate::engine::redis::client::Script;
 use crate::engine::redis::transport::{Batch, Failure, Line, Reply};
+use crate::engine::redis::words::{Words, time, unexpected, unread};
 
 pub(super) static SET: Script = Script::writing(concat!(include_str!("entry.lua"), include_str!("set.lua")));
 pub(super) static DELETE: Script = Script::writing(concat!(include_str!("entry.lua"), include_str!("delete.lua")));
@@ -53,7 +54,7 @@ impl Inner {
             decimal(Some(limits::MAX_ENTRIES)),
         ];
         let answer = match self.client.script(Line::Small, &SET, &keys, &args, false, call).await {
-            Ok(reply) => Answer::of(reply)?,
+            Ok(reply) => answer(reply)?,
             Err(Failure::NotSent(error)) => return Err(error),
             Err(Failure::Lost(lost)) => {
                 let [_, _, entry] = keys;
@@ -102,7 +103,7 @@ impl Inner {
         let name = name(namespace, key);
         let keys = [self.keys.format.clone(), self.keys.expiries.clone(), self.keys.entry(&name)];
         let reply = self.client.script(Line::Small, &DELETE, &keys, &[name, decimal(expected)], false, call).await;
-        let answer = Answer::of(reply.map_err(unsure)?)?;
+        let answer = answer(reply.map_err(unsure)?)?;
         self.tidy_after(&answer)?;
         match answer.word() {
             b"deleted" => Ok(StateDeleteResult::Deleted),
@@ -113,7 +114,7 @@ impl Inner {
     }
 
     /// Begins to remove expired entries, if a script saw any.
-    fn tidy_after(&self, answer: &Answer) -> Result<(), Error> {
+    fn tidy_after(&self, answer: &Words) -> Result<(), Error> {
         if answer.bytes(2) != b"0" {
             self.reaper.owe(&self.client, &self.keys, answer.time(1)?);
         }
