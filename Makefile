@@ -68,6 +68,9 @@ demo: build-node build-java ## three nodes of an actor framework at work on the 
 .PHONY: test
 test: ## installs and starts what the tests need, and runs all of them
 	@rm -rf target/test-logs
+	@# What a part would miss after twenty minutes is said at once.
+	@$(MAKE) --no-print-directory servers jvm
+	@tests/tools/jdk 25 >/dev/null
 	@$(MAKE) --no-print-directory test-rust
 	@$(MAKE) --no-print-directory test-servers
 	@$(MAKE) --no-print-directory test-node
