@@ -65,6 +65,11 @@ impl Endpoint {
                     Some(rest) => rest,
                     None => path,
                 };
+                if path == "~" || path.starts_with("~/") {
+                    let said =
+                        "begins with ~, which a shell would expand: write the whole path (or %7E, for a folder of that name)";
+                    return Err(Error::argument("url", said));
+                }
                 match local(path, "path")? {
                     path if path.contains('\0') => Err(Error::argument("url", "has a NUL in its path")),
                     path => Ok(Self::File(PathBuf::from(path))),

@@ -122,7 +122,7 @@ pub(super) async fn dial(address: &Address, tls: Option<&Tls>, step: &Mutex<Step
 async fn tcp(host: &str, port: u16) -> Result<TcpStream, DialError> {
     let resolved = tokio::net::lookup_host((host, port)).await;
     let found: Vec<SocketAddr> =
-        resolved.map_err(|error| DialError::passing(format!("the name {host} is not resolved: {}", error.kind())))?.collect();
+        resolved.map_err(|error| DialError::passing(format!("the name {host} is not resolved: {error}")))?.collect();
     let failed = |error: &io::Error| DialError::passing(format!("{host}:{port} cannot be connected: {}", error.kind()));
     let mut last = DialError::passing(format!("the name {host} has no address"));
     let mut waiting = found.into_iter();

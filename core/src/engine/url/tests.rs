@@ -22,6 +22,7 @@ fn file_takes_a_path_in_every_usual_form() {
     assert_eq!(path_of("file:///var/lib/z"), Path::new("/var/lib/z"));
     assert_eq!(path_of("file://localhost/var/lib/z"), Path::new("/var/lib/z"));
     assert_eq!(path_of("file:data/z"), Path::new("data/z"));
+    assert_eq!(path_of("file:%7E/z"), Path::new("~/z"));
     assert_eq!(path_of("file:/with%20space/%3F"), Path::new("/with space/?"));
 }
 
@@ -39,6 +40,8 @@ fn what_is_wrong_is_said() {
         "file:/a%00b",
         "file:/a?b",
         "file:/a#b",
+        "file:~",
+        "file:~/a",
         "",
         "x",
         "http://h",
