@@ -11,7 +11,7 @@ use super::bells::Bells;
 use super::lane::jittered;
 use super::script::Load;
 pub(crate) use super::script::{Prepared, Script};
-use super::transport::{Batch, Command, Failure, Line, Reply, Transport};
+use super::transport::{Batch, Command, Failure, Line, Reply, Slot, Transport};
 use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome};
 use crate::{ambient, background};
@@ -25,7 +25,7 @@ const WAIT_MARGIN: Duration = Duration::from_millis(150);
 /// How long the key of [`Client::look`] lives that makes the connection's write.
 const WITNESS_LIFE_MS: &str = "60000";
 
-/// Commands and scripts over one transport. Clones share it.
+/// Commands and scripts over one transport, with keys of one slot of a Cluster. Clones share the transport.
 ///
 /// Everywhere here: an answer that says that nothing was done (LOADING, BUSY, READONLY …) is waited out and the batch is sent
 /// again until the deadline, and then is a [`Failure::NotSent`]. `repeat` says that a batch may also be sent again after its
@@ -33,6 +33,7 @@ const WITNESS_LIFE_MS: &str = "60000";
 #[derive(Clone)]
 pub(crate) struct Client {
     transport: Arc<dyn Transport>,
+    slot: Slot,
 }
 
 /// A script with its arguments, for one attempt.
@@ -52,8 +53,14 @@ enum Acked<'a> {
 }
 
 impl Client {
+    /// For what has no keys; see [`at`](Self::at).
     pub(crate) fn new(transport: Arc<dyn Transport>) -> Self {
-        Self { transport }
+        Self { transport, slot: Slot::default() }
+    }
+
+    /// The same, for keys in the slot of `key`.
+    pub(crate) fn at(&self, key: &[u8]) -> Self {
+        Self { transport: Arc::clone(&self.transport), slot: Slot::of(key) }
     }
 
     /// Whether MULTI may be used; if not, reads go as read-only scripts, one command at a time.
@@ -87,7 +94,7 @@ impl Client {
         let mut rounds = Rounds::new(call.deadline);
         loop {
             let (now, judge) = (rounds.call(call), Judge::of(&batch, repeat));
-            let result = self.transport.send(line, Arc::clone(&batch), &now).await;
+            let result = self.transport.send(line, self.slot, Arc::clone(&batch), &now).await;
             match rounds.judge(result, judge, repeat, call).await? {
                 Some(replies) => return Ok(replies),
                 None => continue,
@@ -159,10 +166,10 @@ impl Client {
     {
         let mut rounds = Rounds::new(deadline);
         loop {
-            self.transport.ready(line, deadline).await.map_err(|error| rounds.failure(error))?;
+            self.transport.ready(line, self.slot, deadline).await.map_err(|error| rounds.failure(error))?;
             let (batch, call) = make().ok_or_else(|| rounds.failure(nobody_waits()))?;
             let (now, judge) = (rounds.call(&call), Judge::of(&batch, repeat));
-            let result = self.transport.send(line, Arc::new(batch), &now).await;
+            let result = self.transport.send(line, self.slot, Arc::new(batch), &now).await;
             if let Some(replies) = rounds.judge(result, judge, repeat, &call).await? {
                 return Ok(replies);
             }
@@ -196,7 +203,7 @@ impl Client {
         let mut sending = None;
         loop {
             if ready_first {
-                self.transport.ready(line, deadline).await.map_err(|error| rounds.failure(error))?;
+                self.transport.ready(line, self.slot, deadline).await.map_err(|error| rounds.failure(error))?;
             }
             let (Ask { script, keys, args }, call) = make().ok_or_else(|| rounds.failure(nobody_waits()))?;
             let load = scripts.load(script);
@@ -215,7 +222,7 @@ impl Client {
             let mut batch = Batch { commands: vec![script.command(by_text, read_only_calls, &keys, &args)], atomic: false };
             let line = if script.is_commit() { self.acknowledge(line, &mut batch, acked, deadline) } else { line };
             let now = rounds.call(&call);
-            let result = self.transport.send(line, Arc::new(batch), &now).await;
+            let result = self.transport.send(line, self.slot, Arc::new(batch), &now).await;
             let Some(mut replies) = rounds.judge(result, Judge::First, repeat, &call).await? else { continue };
             let acks = replies.split_off(1.min(replies.len()));
             let reply = replies.pop().ok_or_else(|| Failure::Lost(Error::internal("a command without a reply")))?;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::transport::{Batch, Line, Scripts, Transport};
+use super::transport::{Batch, Line, Scripts, Slot, Transport};
 use crate::background;
 use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome};
@@ -64,11 +64,11 @@ impl Hosted {
 }
 
 impl Transport for Hosted {
-    fn ready(&self, _line: Line, _deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
+    fn ready(&self, _line: Line, _slot: Slot, _deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
         futures_util::future::ready(Ok(())).boxed()
     }
 
-    fn send(&self, _line: Line, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
+    fn send(&self, _line: Line, _slot: Slot, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
         let (client, counters, call) = (Arc::clone(&self.client), Arc::clone(&self.counters), call.clone());
         async move {
             let [command] = &batch.commands[..] else {

@@ -16,6 +16,7 @@ mod project;
 mod resp;
 mod script;
 mod sharing;
+mod slot;
 mod tls;
 mod transport;
 mod url;

@@ -16,7 +16,7 @@ use super::dial::{DialError, Step, Stream, dial};
 use super::handshake::{Greeting, greet};
 use super::lane::{Connector, Lane, jittered};
 use super::link::{Link, Neighbours};
-use super::transport::{Batch, Failure, Line, Reply, Scripts, Transport};
+use super::transport::{Batch, Failure, Line, Reply, Scripts, Slot, Transport};
 use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome};
 use crate::{ambient, background};
@@ -112,12 +112,12 @@ impl Native {
 }
 
 impl Transport for Native {
-    fn ready(&self, line: Line, deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
+    fn ready(&self, line: Line, _slot: Slot, deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
         let lane = Arc::clone(self.lane(line));
         async move { lane.link(deadline).await.map(|_| ()) }.boxed()
     }
 
-    fn send(&self, line: Line, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
+    fn send(&self, line: Line, _slot: Slot, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
         let (native, call) = (self.clone(), call.clone());
         async move { native.carry(line, batch, &call).await }.boxed()
     }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::bells::Bells;
 use super::config::RedisConfig;
 use super::native::Native;
-use super::transport::{Batch, Failure, Line, Reply, Scripts, Transport};
+use super::transport::{Batch, Failure, Line, Reply, Scripts, Slot, Transport};
 use crate::call::{Call, EngineCounters};
 use crate::contract::Error;
 
@@ -62,18 +62,18 @@ impl Drop for Lease {
 }
 
 impl Transport for Lease {
-    fn ready(&self, line: Line, deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
+    fn ready(&self, line: Line, slot: Slot, deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
         if self.ended.load(Ordering::Acquire) {
             return futures_util::future::ready(Err(Error::closed())).boxed();
         }
-        self.native.ready(line, deadline)
+        self.native.ready(line, slot, deadline)
     }
 
-    fn send(&self, line: Line, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
+    fn send(&self, line: Line, slot: Slot, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
         if self.ended.load(Ordering::Acquire) {
             return futures_util::future::ready(Err(Failure::NotSent(Error::closed()))).boxed();
         }
-        self.native.send(line, batch, call)
+        self.native.send(line, slot, batch, call)
     }
 
     fn transactions(&self) -> bool {

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use super::bells::Bells;
 pub(crate) use super::host::{Failure, Reply};
 pub(crate) use super::script::Scripts;
+pub(crate) use super::slot::Slot;
 use crate::call::{Call, EngineCounters};
 use crate::contract::Error;
 
@@ -35,18 +36,18 @@ pub(crate) struct Batch {
     pub(crate) atomic: bool,
 }
 
-/// Sends batches. A batch that fails is [`Failure::NotSent`] only when surely none of its commands reached the server.
+/// Sends batches. All keys of a batch lie in one slot of a Cluster, and whoever knows one server only does not care which. A batch that fails is [`Failure::NotSent`] only when surely none of its commands reached the server.
 ///
 /// The transport connects when it is first needed, reconnects by itself (after READONLY and MASTERDOWN too, with the name
 /// resolved anew), and ends at `call.deadline`, whoever still waits. It calls `call.mark_sent()` before bytes may leave,
 /// `call.unmark_sent()` when they surely did not, and sends nothing once the returned future was dropped before that.
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// Waits until `line` is connected (connecting if need be), at most until `deadline`: what goes out for several callers is
+    /// Waits until `line` to the server that has `slot` is connected (connecting if need be), at most until `deadline`: what goes out for several callers is
     /// made only then, from those who still wait.
-    fn ready(&self, line: Line, deadline: Instant) -> BoxFuture<'static, Result<(), Error>>;
+    fn ready(&self, line: Line, slot: Slot, deadline: Instant) -> BoxFuture<'static, Result<(), Error>>;
 
-    /// Sends `batch` on `line`; one reply per command. Server errors are replies.
-    fn send(&self, line: Line, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>>;
+    /// Sends `batch` on `line` to the server that has `slot`; one reply per command. Server errors are replies.
+    fn send(&self, line: Line, slot: Slot, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>>;
 
     /// Whether MULTI may be used. If not, a batch is one command, and reads go as read-only scripts.
     fn transactions(&self) -> bool;

@@ -79,13 +79,18 @@ impl Wire {
         self.client.close();
     }
 
+    /// The client for keys of one blob.
+    fn at(&self, keys: &[Bytes]) -> Client {
+        self.client.at(keys.first().map_or(&[], |key| key))
+    }
+
     /// How many segments one operation has in flight. Somebody else's client is one line for everything: one at a time there.
     pub(super) fn window(&self) -> usize {
         if self.client.transactions() { 4 } else { 1 }
     }
 
     pub(super) async fn now(&self, call: &Call) -> Result<StoreTime, Error> {
-        time(&self.single(Line::Small, command(&["TIME"]), call).await?)
+        time(&single(&self.client, Line::Small, command(&["TIME"]), call).await?)
     }
 
     /// Reads a manifest, for an operation that changes something: what is not ours there is an error.
@@ -122,7 +127,8 @@ impl Wire {
 
     /// The clock, what lies under a manifest's key, and the first segment if it is wanted.
     async fn observe(&self, line: Line, keys: &Keys, wanted: bool, call: &Call) -> Result<(StoreTime, Found, First), Error> {
-        if self.client.transactions() {
+        let client = self.client.at(&keys.manifest());
+        if client.transactions() {
             let mut get = command(&["GETRANGE", "", "0", ""]);
             get[1] = keys.manifest();
             get[3] = (LENGTH - 1).to_string().into();
@@ -131,7 +137,7 @@ impl Wire {
                 commands.push(vec![Bytes::from_static(b"GET"), keys.first()]);
             }
             let batch = Batch { commands, atomic: true };
-            let replies = self.client.commands(line, batch, true, call).await.map_err(unread)?;
+            let replies = client.commands(line, batch, true, call).await.map_err(unread)?;
             let refused = |reply: &Reply| matches!(reply, Reply::Error { code, .. } if code == "OOM");
             // A server whose memory is full queues no command at all, not even one that reads. A script it runs.
             if !replies.iter().any(refused) {
@@ -143,7 +149,7 @@ impl Wire {
             }
         }
         let most = if wanted { THROUGH_LUA.to_string().into() } else { Bytes::from_static(b"-1") };
-        let reply = self.client.script(line, &LOOK, &[keys.manifest(), keys.first()], &[most], true, call).await;
+        let reply = client.script(line, &LOOK, &[keys.manifest(), keys.first()], &[most], true, call).await;
         let items = match reply.map_err(unread)? {
             Reply::Array(items) => items,
             other => return Err(unexpected(&other)),
@@ -157,12 +163,8 @@ impl Wire {
 
     /// Reads one segment; `None` if it is not there, or nothing of ours.
     pub(super) async fn segment(&self, key: Bytes, call: &Call) -> Result<Option<Bytes>, Error> {
-        string(self.single(Line::Blobs, vec![Bytes::from_static(b"GET"), key], call).await?)
-    }
-
-    async fn single(&self, line: Line, command: Command, call: &Call) -> Result<Reply, Error> {
-        let batch = Batch { commands: vec![command], atomic: false };
-        self.client.commands(line, batch, true, call).await.map_err(unread)?.pop().ok_or_else(silent)
+        let client = self.client.at(&key);
+        string(single(&client, Line::Blobs, vec![Bytes::from_static(b"GET"), key], call).await?)
     }
 
     /// The line on which a script goes right behind a segment.
@@ -186,10 +188,11 @@ impl Wire {
             End::At(instant) => ("PXAT", instant),
             End::In(life) => ("PX", life),
         };
+        let client = self.client.at(&key);
         let mut set = command(&["SET", "", "", "NX", unit, ""]);
         (set[1], set[2], set[5]) = (key, bytes, end.to_string().into());
         let batch = Batch { commands: vec![set], atomic: false };
-        match self.client.commands(line, batch, repeat, call).await.map_err(unread)?.pop() {
+        match client.commands(line, batch, repeat, call).await.map_err(unread)?.pop() {
             Some(Reply::Bytes(_) | Reply::Nil) => Ok(()),
             Some(other) => Err(unexpected(&other)),
             None => Err(silent()),
@@ -205,7 +208,7 @@ impl Wire {
         args: &[Bytes],
         call: &Call,
     ) -> Result<Words, Failure> {
-        let reply = self.client.script(line, script, keys, args, false, call).await?;
+        let reply = self.at(keys).script(line, script, keys, args, false, call).await?;
         answer(reply).map_err(Failure::NotSent)
     }
 
@@ -242,7 +245,7 @@ impl Wire {
         }
         // `call` says that something was sent, and whatever becomes of this attempt, so it was.
         let again = Call::reading(call.deadline);
-        match self.client.script_again(Line::Small, script, names, args, &keys.witness(), &again).await {
+        match self.at(names).script_again(Line::Small, script, names, args, &keys.witness(), &again).await {
             Ok(reply) => answer(reply).map_err(unknown),
             Err(Failure::NotSent(error) | Failure::Lost(error)) => Err(unknown(error)),
         }
@@ -253,7 +256,7 @@ impl Wire {
         if self.client.line_of_writes(Line::Small) == Line::Small {
             return Ok(());
         }
-        match self.client.look(vec![command(&["TIME"])], &keys.witness(), call).await {
+        match self.client.at(&keys.manifest()).look(vec![command(&["TIME"])], &keys.witness(), call).await {
             Ok(_) => Ok(()),
             Err(Failure::NotSent(error)) => Err(error),
             Err(Failure::Lost(error)) => Err(error.with_outcome(Outcome::Unknown)),
@@ -265,7 +268,7 @@ impl Wire {
         if keys.is_empty() {
             return;
         }
-        let client = self.client.clone();
+        let client = self.at(&keys);
         let call = Call::reading(ambient::monotonic() + UNLINK_TIME);
         background::handle().spawn(async move {
             for some in keys.chunks(UNLINK_SEGMENTS) {
@@ -290,6 +293,11 @@ impl Found {
             other => Err(unexpected(&other)),
         }
     }
+}
+
+async fn single(client: &Client, line: Line, command: Command, call: &Call) -> Result<Reply, Error> {
+    let batch = Batch { commands: vec![command], atomic: false };
+    client.commands(line, batch, true, call).await.map_err(unread)?.pop().ok_or_else(silent)
 }
 
 fn string(reply: Reply) -> Result<Option<Bytes>, Error> {

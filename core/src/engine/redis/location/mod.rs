@@ -55,10 +55,11 @@ struct Inner {
 
 impl RedisLocation {
     pub(crate) fn new(client: Client, prefix: &KeyPrefix, ambient: Arc<dyn Ambient>) -> Self {
+        let layout = Layout::new(prefix);
         Self(Arc::new(Inner {
-            client,
+            client: client.at(&layout.format),
             closed: AtomicBool::new(false),
-            layout: Layout::new(prefix),
+            layout,
             name: layout::store_name(prefix),
             ambient,
             reads: Reads::new(),
@@ -72,7 +73,6 @@ impl Inner {
     fn stop(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.reaper.stop();
-        self.client.close();
         self.client.close();
     }
 

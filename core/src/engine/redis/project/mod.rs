@@ -52,9 +52,10 @@ struct Inner {
 
 impl RedisProject {
     pub(crate) fn new(client: Client, id: &ProjectId, ambient: Arc<dyn Ambient>) -> Self {
-        let bells = client.bells();
+        let keys = Keys::new(id);
+        let (client, bells) = (client.at(&keys.format), client.bells());
         let (reaper, debts) = (Reaper::default(), Debts::default());
-        Self(Arc::new(Inner { client, keys: Keys::new(id), bells, reaper, debts, ambient }))
+        Self(Arc::new(Inner { client, keys, bells, reaper, debts, ambient }))
     }
 }
 

@@ -40,7 +40,7 @@ async fn nothing_connects_before_it_is_needed() {
     assert_eq!(proxy.accepted(), 0);
     one(&native, &["PING"], &reading(5_000)).await.unwrap();
     assert_eq!(proxy.accepted(), 1, "one line was used");
-    native.send(Line::Blobs, Arc::new(batch(&[&["PING"]])), &reading(5_000)).await.unwrap();
+    native.send(Line::Blobs, Slot::default(), Arc::new(batch(&[&["PING"]])), &reading(5_000)).await.unwrap();
     assert_eq!(proxy.accepted(), 2, "each line has its own connection");
 }
 

@@ -46,7 +46,7 @@ async fn a_server_that_hangs_up_on_hello_is_spoken_to_without() {
     assert_eq!(one(&native, &["GET", "x"], &call).await.unwrap(), bytes("hi"));
     assert_eq!((server.accepted(), server.seen("HELLO")), (2, 1));
     // The other lines know it by now.
-    let other = native.send(Line::Blobs, Arc::new(batch(&[&["GET", "x"]])), &call).await.unwrap();
+    let other = native.send(Line::Blobs, Slot::default(), Arc::new(batch(&[&["GET", "x"]])), &call).await.unwrap();
     assert_eq!(other, vec![bytes("hi")]);
     assert_eq!((server.accepted(), server.seen("HELLO")), (3, 1));
 }
@@ -122,7 +122,7 @@ async fn both_protocols_read_alike() {
         for words in [&["SET", "a", "NOPROTO"][..], &["HSET", "h", "f", "v"], &["SADD", "s", "m"], &["ZADD", "z", "1", "m"]] {
             one(&native, words, &call).await.unwrap();
         }
-        let mut replies = native.send(Line::Small, Arc::new(transaction), &call).await.unwrap();
+        let mut replies = native.send(Line::Small, Slot::default(), Arc::new(transaction), &call).await.unwrap();
         assert!(matches!(&replies.remove(0), Reply::Array(time) if time.len() == 2));
         replies.push(one(&native, &["ZRANGEBYLEX", "z", "-", "+"], &call).await.unwrap());
         replies.push(one(&native, &["EVAL", "return {1,false,'x',redis.error_reply('MY own')}", "0"], &call).await.unwrap());

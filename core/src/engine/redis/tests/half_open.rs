@@ -15,7 +15,7 @@ const FRESH: u64 = 3_000;
 
 fn on(native: &Arc<Native>, line: Line, words: &[&str], ms: u64) -> impl Future<Output = Result<Reply, Failure>> + use<> {
     let call = if words[0] == "SET" { writing(ms) } else { reading(ms) };
-    let sending = native.send(line, Arc::new(batch(&[words])), &call);
+    let sending = native.send(line, Slot::default(), Arc::new(batch(&[words])), &call);
     async move { sending.await.map(|mut replies| replies.remove(0)) }
 }
 
@@ -195,7 +195,7 @@ async fn a_transfer_that_fills_the_socket_goes_on() {
     let piece = Bytes::from(vec![b'x'; 250_000]);
     let sets = (0..100).map(|number| vec![Bytes::from_static(b"SET"), Bytes::from(format!("k{number}")), piece.clone()]);
     let batch = Arc::new(Batch { commands: sets.collect(), atomic: false });
-    let transfer = native.send(Line::Small, batch, &writing(60_000));
+    let transfer = native.send(Line::Small, Slot::default(), batch, &writing(60_000));
     let impatient = async {
         for _ in 0..12 {
             tokio::time::sleep(Duration::from_millis(500)).await;

@@ -6,7 +6,7 @@ use super::*;
 
 fn set(native: &Arc<Native>, key: &str, value: &Bytes, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
     let command = vec![Bytes::from_static(b"SET"), Bytes::copy_from_slice(key.as_bytes()), value.clone()];
-    native.send(Line::Small, Arc::new(Batch { commands: vec![command], atomic: false }), call)
+    native.send(Line::Small, Slot::default(), Arc::new(Batch { commands: vec![command], atomic: false }), call)
 }
 
 #[tokio::test]
@@ -151,13 +151,14 @@ async fn a_demoted_server_is_left_by_all_lines() {
         let lines = [Line::Small, Line::Acked, Line::Blobs];
         old.say(&["SET", "a", "old"]);
         new.say(&["SET", "a", "new"]);
-        let get = |line| native.send(line, Arc::new(batch(&[&["GET", "a"]])), &reading(5_000));
+        let get = |line| native.send(line, Slot::default(), Arc::new(batch(&[&["GET", "a"]])), &reading(5_000));
         for line in lines {
             assert_eq!(get(line).await.unwrap(), [bytes("old")]);
         }
         proxy.retarget(new.port());
         proxy.once("SET", 0, Action::line(refusal));
-        let set = native.send(Line::Acked, Arc::new(batch(&[&["SET", "b", "1"]])), &writing(5_000)).await.unwrap();
+        let set =
+            native.send(Line::Acked, Slot::default(), Arc::new(batch(&[&["SET", "b", "1"]])), &writing(5_000)).await.unwrap();
         assert!(matches!(set[0], Reply::Error { .. }), "{set:?}");
         for line in lines {
             assert_eq!(get(line).await.unwrap(), [bytes("new")], "{line:?} after {refusal}");
@@ -173,11 +174,11 @@ async fn a_transaction_that_is_refused_says_why() {
     server.say(&["CONFIG", "SET", "maxmemory", "1"]);
     let mut atomic = batch(&[&["TIME"], &["SET", "a", "1"], &["GET", "a"]]);
     atomic.atomic = true;
-    let replies = native.send(Line::Small, Arc::new(atomic.clone()), &writing(5_000)).await.unwrap();
+    let replies = native.send(Line::Small, Slot::default(), Arc::new(atomic.clone()), &writing(5_000)).await.unwrap();
     assert_eq!(replies.len(), 3);
     assert!(replies.iter().all(|reply| matches!(reply, Reply::Error { code, .. } if code == "OOM")), "{replies:?}");
     server.say(&["CONFIG", "SET", "maxmemory", "0"]);
-    let replies = native.send(Line::Small, Arc::new(atomic), &writing(5_000)).await.unwrap();
+    let replies = native.send(Line::Small, Slot::default(), Arc::new(atomic), &writing(5_000)).await.unwrap();
     assert_eq!(replies[1..], [bytes("OK"), bytes("1")]);
 }
 

@@ -24,7 +24,7 @@ use zlink_test_servers::{Action, Proxy, RedisServer, Request};
 use super::client::Client;
 use super::config::RedisConfig;
 use super::native::Native;
-use super::transport::{Batch, Failure, Line, Reply, Transport};
+use super::transport::{Batch, Failure, Line, Reply, Slot, Transport};
 use crate::ambient;
 use crate::call::Call;
 use crate::contract::{Code, Error, Outcome};
@@ -56,7 +56,7 @@ fn bytes(text: &str) -> Reply {
 }
 
 fn one(transport: &Arc<Native>, words: &[&str], call: &Call) -> BoxFuture<'static, Result<Reply, Failure>> {
-    let sending = transport.send(Line::Small, Arc::new(batch(&[words])), call);
+    let sending = transport.send(Line::Small, Slot::default(), Arc::new(batch(&[words])), call);
     async move { sending.await.map(|mut replies| replies.remove(0)) }.boxed()
 }
 

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome};
 use crate::engine::redis::client::Script;
-use crate::engine::redis::transport::{Batch, Failure, Line, Reply, Scripts, Transport};
+use crate::engine::redis::transport::{Batch, Failure, Line, Reply, Scripts, Slot, Transport};
 
 pub(super) type Answered = Result<Vec<Reply>, Failure>;
 type Sending = BoxFuture<'static, Answered>;
@@ -89,7 +89,7 @@ pub(super) fn script(script: &'static Script) -> impl Fn(&Batch) -> bool + Send 
 }
 
 impl Transport for Tap {
-    fn send(&self, line: Line, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Answered> {
+    fn send(&self, line: Line, slot: Slot, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Answered> {
         if !self.transactions {
             assert!(!batch.atomic && batch.commands.len() == 1, "only single commands go through somebody else's client");
         }
@@ -105,15 +105,15 @@ impl Transport for Tap {
             place.map(|place| rules.remove(place).instead)
         };
         let (inner, call) = (Arc::clone(&self.inner), call.clone());
-        let sending = async move { inner.send(line, batch, &call).await }.boxed();
+        let sending = async move { inner.send(line, slot, batch, &call).await }.boxed();
         match rule {
             Some(instead) => instead(sending),
             None => sending,
         }
     }
 
-    fn ready(&self, line: Line, deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
-        self.inner.ready(line, deadline)
+    fn ready(&self, line: Line, slot: Slot, deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
+        self.inner.ready(line, slot, deadline)
     }
 
     fn transactions(&self) -> bool {

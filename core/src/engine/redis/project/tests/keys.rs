@@ -12,7 +12,7 @@ use crate::engine::Endpoint;
 use crate::engine::redis::config::RedisConfig;
 use crate::engine::redis::host::{Failure, HostClient, Reply};
 use crate::engine::redis::native::Native;
-use crate::engine::redis::transport::{Batch, Line, Transport};
+use crate::engine::redis::transport::{Batch, Line, Slot, Transport};
 
 fn incompatible<T: std::fmt::Debug>(result: Result<T, Error>) {
     let error = result.unwrap_err();
@@ -224,7 +224,7 @@ impl HostClient for Theirs {
     fn send(&self, args: Vec<Bytes>) -> BoxFuture<'static, Result<Reply, Failure>> {
         let batch = Arc::new(Batch { commands: vec![args], atomic: false });
         let call = Call::writing(ambient::monotonic() + Duration::from_secs(5));
-        let sending = self.0.0.send(Line::Small, batch, &call);
+        let sending = self.0.0.send(Line::Small, Slot::default(), batch, &call);
         async move { sending.await.map(|mut replies| replies.remove(0)) }.boxed()
     }
 }
