@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use super::acquires::Acquires;
 use super::answer::Answer;
 use super::driver::{Driver, Inbox, Item};
 use super::log;
@@ -15,7 +16,7 @@ use super::mailbox::{Mailbox, Outlet};
 use super::request::{Request, Unpacking};
 use super::source::gone;
 use super::wire::{Rows, ask};
-use super::work::{Cached, Finished, Running, Store, Stores};
+use super::work::{Cached, Finished, Running, Store, Stores, Work};
 use crate::background;
 use crate::call::StoreStats;
 use crate::contract::{Code, Error};
@@ -36,6 +37,7 @@ pub struct Bridge {
     mailbox: Arc<Mailbox>,
     stores: Arc<Stores>,
     inbox: Arc<Inbox>,
+    acquires: Arc<Acquires>,
     driver: Mutex<Option<Driver>>,
 }
 
@@ -53,8 +55,9 @@ impl Bridge {
     pub fn new(dialect: Dialect, wake: impl Fn() + Send + Sync + 'static) -> Self {
         let mailbox = Arc::new(Mailbox::new(dialect, Box::new(wake)));
         let (stores, inbox) = (Arc::<Stores>::default(), Arc::<Inbox>::default());
-        let driver = Mutex::new(Some(Driver::new(&inbox, &stores, &mailbox)));
-        Self { mailbox, stores, inbox, driver }
+        let acquires = Arc::<Acquires>::default();
+        let driver = Mutex::new(Some(Driver::new(&inbox, &stores, &mailbox, &acquires)));
+        Self { mailbox, stores, inbox, acquires, driver }
     }
 
     /// Takes a store and gives it a number, which is never used again.
@@ -90,6 +93,7 @@ impl Bridge {
     /// inline, are there at once.
     pub fn submit(&self, request: Request<'_>, beside: Vec<Bytes>) -> Taken {
         let mut record = Vec::new();
+        self.acquires.submitted([(request.kind, request.ticket)]);
         let store = self.stores.get(request.store);
         if self.begin(request, store.as_ref(), beside, &mut record) { Taken::Answered(record) } else { Taken::UnderWay }
     }
@@ -98,6 +102,7 @@ impl Bridge {
     /// of stores that answer inline lie in the mailbox when this returns, and wake nobody; all other requests are looked at by
     /// the driver, so that the caller is soon free. Kinds of the binding's own are passed over.
     pub fn submit_all(&self, batch: &[u8], beside: Vec<Bytes>) {
+        self.acquires.submitted(Rows(batch).map(|row| (row.kind, row.ticket)));
         let mut driven = Vec::new();
         let mut answers = Vec::new();
         let mut owned = None;
@@ -147,7 +152,11 @@ impl Bridge {
         let ticket = request.ticket;
         let inline = store.is_none_or(Store::answers_inline);
         let mut unpacking = Unpacking { copy: inline, beside: beside.into_iter(), mailbox: &self.mailbox };
-        let answer = match unpacking.unpack(request).and_then(|asked| asked.of(store, &self.stores)) {
+        let work = unpacking.unpack(request).and_then(|asked| asked.of(store, &self.stores));
+        if request.kind == ask::LOCK_ACQUIRE {
+            self.acquires.looked_at(ticket, work.as_ref().ok().and_then(Work::acquire));
+        }
+        let answer = match work {
             Ok(work) => {
                 let mut running = Running::new(ticket, work);
                 let polled = if inline { running.poll_now() } else { Poll::Pending };
@@ -171,9 +180,16 @@ impl Bridge {
         }
     }
 
-    /// Ends the operation that has this ticket, if it still runs; it is answered all the same.
+    /// Ends the operation that has this ticket, if it still runs; it is answered all the same. Its caller must not get the answer
+    /// any more: an acquire counts and waits no more from now on.
     pub fn cancel(&self, ticket: u32) {
+        self.acquires.give_up(ticket);
         self.inbox.cancel(ticket);
+    }
+
+    #[cfg(test)]
+    pub(super) fn remembered_acquires(&self) -> usize {
+        self.acquires.len()
     }
 
     /// Waits for the answer to `ticket` on this thread, at most for `patience`: it comes here directly, which spares a lone call

@@ -10,11 +10,12 @@ use futures_util::stream::{FuturesUnordered, Stream};
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 
+use super::acquires::Acquires;
 use super::answer::Answer;
 use super::mailbox::Mailbox;
 use super::request::{Request, Unpacking};
-use super::wire::Rows;
-use super::work::{Cached, Finished, Running, Stores, Switch, Switched};
+use super::wire::{Rows, ask};
+use super::work::{Cached, Finished, Running, Stores, Switch, Switched, Work};
 use crate::background;
 
 /// So many answers go out at the latest, even when more are at hand: the other side unpacks them meanwhile.
@@ -59,17 +60,19 @@ pub(super) struct Driver {
     inbox: Arc<Inbox>,
     stores: Arc<Stores>,
     mailbox: Arc<Mailbox>,
+    acquires: Arc<Acquires>,
     running: FuturesUnordered<Running>,
     apart: Apart,
     answers: Vec<u8>,
 }
 
 impl Driver {
-    pub(super) fn new(inbox: &Arc<Inbox>, stores: &Arc<Stores>, mailbox: &Arc<Mailbox>) -> Self {
+    pub(super) fn new(inbox: &Arc<Inbox>, stores: &Arc<Stores>, mailbox: &Arc<Mailbox>, acquires: &Arc<Acquires>) -> Self {
         Self {
             inbox: Arc::clone(inbox),
             stores: Arc::clone(stores),
             mailbox: Arc::clone(mailbox),
+            acquires: Arc::clone(acquires),
             running: FuturesUnordered::new(),
             apart: Apart::default(),
             answers: Vec::new(),
@@ -107,7 +110,11 @@ impl Driver {
             let request = Request { kind: row.kind, ticket: row.ticket, store: row.extra, fields: &fields };
             let beside = if rows.0.is_empty() { std::mem::take(&mut beside) } else { Vec::new() };
             let mut unpacking = Unpacking { copy: false, beside: beside.into_iter(), mailbox: &mailbox };
-            match unpacking.unpack(request).and_then(|asked| asked.of(stores.get(row.extra), &all)) {
+            let work = unpacking.unpack(request).and_then(|asked| asked.of(stores.get(row.extra), &all));
+            if row.kind == ask::LOCK_ACQUIRE {
+                self.acquires.looked_at(row.ticket, work.as_ref().ok().and_then(Work::acquire));
+            }
+            match work {
                 Ok(work) => self.drive(Running::new(row.ticket, work)),
                 Err(error) => {
                     let failed = Finished { ticket: row.ticket, answer: Answer::Done(Err(error)) };

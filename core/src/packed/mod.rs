@@ -5,6 +5,7 @@
 //! fetches whatever lies in it. Operations of stores that answer from memory are done inside the call that submits them; all
 //! others are driven by one task per bridge. Every operation that was taken is answered exactly once, whatever happens to it.
 
+mod acquires;
 mod answer;
 mod awaited;
 mod bridge;

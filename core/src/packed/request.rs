@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::acquires::Acquire;
 use super::mailbox::Mailbox;
 use super::source::Segments;
 use super::wire::{Reader, ask, malformed, place};
@@ -85,9 +86,10 @@ impl Asked {
                 Work::StateDelete(project.state_delete(namespace, key, expected).checked()?)
             }
             (Self::Acquire(key, options), Store::Locks(locks)) => {
-                Work::Lease(locks.acquire_name(key, options).checked()?, Arc::clone(stores))
+                let (operation, place) = locks.acquire_name(key, options)?;
+                Work::Acquire(Acquire::new(operation, &place), Arc::clone(stores))
             }
-            (Self::Attach(id), Store::Locks(locks)) => Work::Lease(locks.attach(&id), Arc::clone(stores)),
+            (Self::Attach(id), Store::Locks(locks)) => Work::Attach(locks.attach(&id), Arc::clone(stores)),
             (Self::LockRenew(lease_ms), Store::Lease(lease)) => Work::LockRenew(lease.renew(lease_ms).checked()?),
             (Self::LockRelease, Store::Lease(lease)) => Work::LockRelease(lease.release()),
             (Self::Ping, store) => Work::Time(store.ping()),

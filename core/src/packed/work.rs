@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::task::AtomicWaker;
 use parking_lot::RwLock;
 
+use super::acquires::Acquire;
 use super::answer::Answer;
 use super::mailbox::Mailbox;
 use super::wire::{Record, tell};
@@ -96,6 +97,11 @@ impl Stores {
         number
     }
 
+    /// A lease, and its number.
+    fn numbered(&self, lease: LockLease) -> (u32, LockLease) {
+        (self.add(Store::Lease(lease.clone())), lease)
+    }
+
     pub(super) fn get(&self, number: u32) -> Option<Store> {
         self.open.read().get(&number).cloned()
     }
@@ -137,8 +143,9 @@ pub(super) enum Work {
     StateGet(Operation<Option<StateEntry>>),
     StateSet(Operation<StateSetResult>),
     StateDelete(Operation<StateDeleteResult>),
-    /// An acquire or attach; the lease gets a number among the stores.
-    Lease(Operation<Option<LockLease>>, Arc<Stores>),
+    /// The lease gets a number among the stores.
+    Acquire(Arc<Acquire>, Arc<Stores>),
+    Attach(Operation<Option<LockLease>>, Arc<Stores>),
     LockRenew(Operation<RenewResult>),
     LockRelease(Operation<ReleaseResult>),
     Done(Operation<()>),
@@ -161,12 +168,20 @@ impl Work {
             Self::StateGet(operation) => operation.begin(),
             Self::StateSet(operation) => operation.begin(),
             Self::StateDelete(operation) => operation.begin(),
-            Self::Lease(operation, _) => operation.begin(),
+            Self::Acquire(acquire, _) => acquire.begin(),
+            Self::Attach(operation, _) => operation.begin(),
             Self::LockRenew(operation) => operation.begin(),
             Self::LockRelease(operation) => operation.begin(),
             Self::Done(operation) => operation.begin(),
             Self::Time(operation) => operation.begin(),
             Self::Close(_) | Self::Dropped => {}
+        }
+    }
+
+    pub(super) fn acquire(&self) -> Option<&Arc<Acquire>> {
+        match self {
+            Self::Acquire(acquire, _) => Some(acquire),
+            _ => None,
         }
     }
 
@@ -189,10 +204,13 @@ impl Work {
             Self::StateGet(operation) => ask(operation, context, Answer::StateGet),
             Self::StateSet(operation) => ask(operation, context, Answer::StateSet),
             Self::StateDelete(operation) => ask(operation, context, Answer::StateDelete),
-            Self::Lease(operation, stores) => Pin::new(operation).poll(context).map(|result| {
-                let numbered = |lease: LockLease| (stores.add(Store::Lease(lease.clone())), lease);
-                Answer::Lease(result.map(|lease| lease.map(numbered)))
+            Self::Acquire(acquire, stores) => acquire.poll(context).map(|result| match result {
+                Some(result) => Answer::Lease(result.map(|lease| lease.map(|lease| stores.numbered(lease)))),
+                None => Answer::Cancelled,
             }),
+            Self::Attach(operation, stores) => Pin::new(operation)
+                .poll(context)
+                .map(|result| Answer::Lease(result.map(|lease| lease.map(|lease| stores.numbered(lease))))),
             Self::LockRenew(operation) => ask(operation, context, Answer::LockRenew),
             Self::LockRelease(operation) => ask(operation, context, Answer::LockRelease),
             Self::Done(operation) => ask(operation, context, Answer::Done),

@@ -37,45 +37,54 @@ impl Invocation {
         let number = places.next;
         places.next += 1;
         places.taken.insert(number, None);
-        Ok(PendingPlace(Some(Place { invocation: Arc::clone(self), number, left: AtomicBool::new(false) })))
+        let place = Arc::new(Place { invocation: Arc::clone(self), number, left: AtomicBool::new(false) });
+        Ok(PendingPlace { place, taken: false })
     }
 }
 
 /// The place of an acquire that is under way. Dropped, it is free again.
 #[derive(Debug)]
-pub(super) struct PendingPlace(Option<Place>);
+pub(super) struct PendingPlace {
+    place: Arc<Place>,
+    taken: bool,
+}
 
 impl PendingPlace {
+    /// The place itself, for whoever may give the acquire up.
+    pub(super) fn place(&self) -> Arc<Place> {
+        Arc::clone(&self.place)
+    }
+
     /// The acquire got a lease.
-    pub(super) fn taken(mut self, sent: Instant, lease_ms: u64) -> Option<Place> {
-        let place = self.0.take()?;
-        place.invocation.0.lock().taken.insert(place.number, Some(sent + Duration::from_millis(lease_ms)));
-        Some(place)
+    pub(super) fn taken(mut self, sent: Instant, lease_ms: u64) -> Arc<Place> {
+        self.taken = true;
+        self.place.lasts(sent, lease_ms);
+        self.place()
     }
 }
 
 impl Drop for PendingPlace {
     fn drop(&mut self) {
-        if let Some(place) = &self.0 {
-            place.leave();
+        if !self.taken {
+            self.place.leave();
         }
     }
 }
 
-/// The place of a lease. It is free again when the lease is over, whether its object lives or not.
+/// The place of an acquire and of its lease. It is free again when the lease is over, whether its object lives or not.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     invocation: Arc<Invocation>,
     number: u64,
-    /// The lease is over for good. Read and written under the lock of the places.
+    /// It is over for good. Read and written under the lock of the places.
     left: AtomicBool,
 }
 
 impl Place {
-    /// The lease was renewed, as asked for at `sent`.
-    pub(super) fn renewed(&self, sent: Instant, lease_ms: u64) {
+    /// There is a lease, as asked for (or renewed) at `sent`.
+    pub(super) fn lasts(&self, sent: Instant, lease_ms: u64) {
         let mut places = self.invocation.0.lock();
-        // A release may have overtaken the answer to the renewal.
+        // The acquire may have been given up, or a release have overtaken the answer to a renewal.
         if self.left.load(Ordering::Relaxed) {
             return;
         }
@@ -83,8 +92,8 @@ impl Place {
         places.taken.insert(self.number, Some(sent + Duration::from_millis(lease_ms)));
     }
 
-    /// The lease is over.
-    pub(super) fn leave(&self) {
+    /// The lease is over, or nobody will ever have it.
+    pub(crate) fn leave(&self) {
         let mut places = self.invocation.0.lock();
         self.left.store(true, Ordering::Relaxed);
         places.taken.remove(&self.number);
@@ -105,7 +114,7 @@ mod tests {
         let mut pending: Vec<_> = (0..limits::MAX_LEASES).map(|_| enter(&invocation).unwrap()).collect();
         assert_eq!(enter(&invocation).unwrap_err().argument_name(), Some("leases"));
         drop(pending.pop());
-        let place = enter(&invocation).unwrap().taken(ambient::monotonic(), 60_000).unwrap();
+        let place = enter(&invocation).unwrap().taken(ambient::monotonic(), 60_000);
         assert!(enter(&invocation).is_err());
         place.leave();
         let again = enter(&invocation).unwrap();
@@ -118,18 +127,30 @@ mod tests {
     fn an_expired_lease_takes_no_place_until_it_is_renewed() {
         let invocation = Arc::<Invocation>::default();
         let sent = ambient::monotonic();
-        let places: Vec<_> = (0..limits::MAX_LEASES).map(|_| enter(&invocation).unwrap().taken(sent, 0).unwrap()).collect();
+        let places: Vec<_> = (0..limits::MAX_LEASES).map(|_| enter(&invocation).unwrap().taken(sent, 0)).collect();
         drop(enter(&invocation).unwrap());
-        places.iter().for_each(|place| place.renewed(sent, 60_000));
+        places.iter().for_each(|place| place.lasts(sent, 60_000));
         assert!(enter(&invocation).is_err());
+    }
+
+    #[test]
+    fn an_acquire_that_was_given_up_takes_no_place_whatever_becomes_of_it() {
+        let invocation = Arc::<Invocation>::default();
+        let pending = enter(&invocation).unwrap();
+        pending.place().leave();
+        assert!(invocation.0.lock().taken.is_empty());
+        let place = pending.taken(ambient::monotonic(), 60_000);
+        assert!(invocation.0.lock().taken.is_empty());
+        place.lasts(ambient::monotonic(), 60_000);
+        assert!(invocation.0.lock().taken.is_empty());
     }
 
     #[test]
     fn a_renewal_that_is_heard_of_after_the_release_takes_no_place() {
         let invocation = Arc::<Invocation>::default();
-        let place = enter(&invocation).unwrap().taken(ambient::monotonic(), 60_000).unwrap();
+        let place = enter(&invocation).unwrap().taken(ambient::monotonic(), 60_000);
         place.leave();
-        place.renewed(ambient::monotonic(), 60_000);
+        place.lasts(ambient::monotonic(), 60_000);
         assert!(invocation.0.lock().taken.is_empty());
     }
 }

@@ -25,13 +25,13 @@ struct Inner {
     grant: Grant,
     expires_at: AtomicU64,
     /// What it takes of its invocation; an attached lease takes nothing.
-    place: Option<Place>,
+    place: Option<Arc<Place>>,
     /// Whether it was released through this object. Held while a release is under way.
     released: Mutex<bool>,
 }
 
 impl LockLease {
-    pub(super) fn new(project: Project, grant: Grant, place: Option<Place>) -> Self {
+    pub(super) fn new(project: Project, grant: Grant, place: Option<Arc<Place>>) -> Self {
         let expires_at = AtomicU64::new(grant.expires_at.unix_ms());
         Self(Arc::new(Inner { project, grant, expires_at, place, released: Mutex::new(false) }))
     }
@@ -80,7 +80,7 @@ impl LockLease {
                     RenewResult::Renewed { expires_at } => {
                         inner.expires_at.store(expires_at.unix_ms(), Ordering::SeqCst);
                         if let Some(place) = &inner.place {
-                            place.renewed(sent, lease_ms);
+                            place.lasts(sent, lease_ms);
                         }
                     }
                     RenewResult::Lost => inner.leave(),

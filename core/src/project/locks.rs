@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 
 use super::Project;
-use super::invocation::Invocation;
+use super::invocation::{Invocation, Place};
 use super::lease::LockLease;
 use crate::ambient;
 use crate::call::{Kind, Operation, SMALL};
@@ -43,16 +43,20 @@ impl DistributedLocks {
     /// `leases`), is found at the call.
     pub fn acquire(&self, key: impl Into<Arc<str>>, options: LockOptions) -> Operation<Option<LockLease>> {
         match Name::new(key) {
-            Ok(key) => self.acquire_name(key, options),
+            Ok(key) => self.acquire_name(key, options).map_or_else(Operation::rejected, |(operation, _)| operation),
             Err(error) => Operation::rejected(error),
         }
     }
 
-    pub(crate) fn acquire_name(&self, key: Name, options: LockOptions) -> Operation<Option<LockLease>> {
-        let place = match options.validate().and_then(|()| self.invocation.enter()) {
-            Ok(place) => place,
-            Err(error) => return Operation::rejected(error),
-        };
+    /// The operation, and its place, which whoever gives it up may free at once.
+    pub(crate) fn acquire_name(
+        &self,
+        key: Name,
+        options: LockOptions,
+    ) -> Result<(Operation<Option<LockLease>>, Arc<Place>), Error> {
+        options.validate()?;
+        let pending = self.invocation.enter()?;
+        let place = pending.place();
         let LockOptions { namespace, wait_ms, lease_ms } = options;
         let mut wait = Duration::from_millis(wait_ms);
         if let Some(end) = self.end {
@@ -60,16 +64,17 @@ impl DistributedLocks {
         }
         let project = self.project.clone();
         let acquire = Acquire { lock: LockName { namespace, key }, lease_ms, wait, timeout: project.gate.timeout() };
-        self.project.gate.pass_after(wait, Kind::Acquire, &SMALL, 0, move |call| {
+        let operation = self.project.gate.pass_after(wait, Kind::Acquire, &SMALL, 0, move |call| {
             async move {
                 let grant = project.engine.lock_acquire(acquire, call).await?;
                 Ok(grant.map(|grant| {
-                    let place = place.taken(grant.sent, grant.lease_ms);
-                    LockLease::new(project, grant, place)
+                    let place = pending.taken(grant.sent, grant.lease_ms);
+                    LockLease::new(project, grant, Some(place))
                 }))
             }
             .boxed()
-        })
+        });
+        Ok((operation, place))
     }
 
     /// The live lease of this id, whoever acquired it in this project; `None`: there is none. It takes no place of this

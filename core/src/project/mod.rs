@@ -5,6 +5,7 @@ mod lease;
 mod locks;
 mod state;
 
+pub(crate) use invocation::Place;
 pub use lease::LockLease;
 pub use locks::{DistributedLocks, WithLockError};
 pub use state::{ProjectState, StateNamespace};

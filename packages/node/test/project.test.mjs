@@ -215,6 +215,24 @@ describe('locks', () => {
     assert.ok(await locks.acquire('k'));
   });
 
+  test('an acquire that is aborted counts no more from then on', async () => {
+    const project = open();
+    await project.locks().acquire('held');
+    const locks = project.locks();
+    for (let lease = 0; lease < 15; lease++) await locks.acquire(`k${lease}`);
+    for (let round = 0; round < 200; round++) {
+      const controller = new AbortController();
+      const waiting = locks.acquire('held', { waitMs: 10_000 }, controller.signal);
+      // In the batch that is not yet submitted, or under way.
+      if (round % 2 === 0) await new Promise((resolve) => setImmediate(resolve));
+      await assert.rejects(locks.acquire('k15'), invalid('leases'));
+      controller.abort();
+      const next = locks.acquire('k15');
+      await assert.rejects(waiting, { name: 'AbortError' });
+      await (await next).release();
+    }
+  });
+
   test('a lease that comes when its caller is gone is given back', async () => {
     const locks = open({ url: 'memory:abandoned' }).locks();
     const held = await locks.acquire('k');

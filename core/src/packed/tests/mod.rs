@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod acquires;
 mod project;
 
 use std::sync::Arc;

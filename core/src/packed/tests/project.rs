@@ -5,26 +5,32 @@ use super::*;
 use crate::contract::ProjectId;
 use crate::project::{Project, ProjectOptions};
 
-struct Projects {
-    fixture: Fixture,
-    project: u32,
-    locks: u32,
+pub(super) struct Projects {
+    pub(super) fixture: Fixture,
+    pub(super) project: u32,
+    pub(super) locks: u32,
+    pub(super) inline: bool,
 }
 
 fn projects() -> Projects {
-    let fixture = fixture();
-    let id = ProjectId::new("workspace", "project").unwrap();
-    let project = Project::open("memory:", id, ProjectOptions::default()).unwrap();
-    let project = fixture.bridge.add(Store::Project(project));
-    let locks = fixture.bridge.locks(project, None).unwrap();
-    Projects { fixture, project, locks }
+    projects_at("memory:")
 }
 
-fn left_out() -> Vec<u8> {
+pub(super) fn projects_at(url: &str) -> Projects {
+    let fixture = fixture();
+    let id = ProjectId::new("workspace", "project").unwrap();
+    let project = Project::open(url, id, ProjectOptions::default()).unwrap();
+    let inline = project.answers_inline();
+    let project = fixture.bridge.add(Store::Project(project));
+    let locks = fixture.bridge.locks(project, None).unwrap();
+    Projects { fixture, project, locks, inline }
+}
+
+pub(super) fn left_out() -> Vec<u8> {
     vec![0]
 }
 
-fn number(number: f64) -> Vec<u8> {
+pub(super) fn number(number: f64) -> Vec<u8> {
     [&[1][..], &number.to_le_bytes()].concat()
 }
 
@@ -32,7 +38,7 @@ fn set(expected: Vec<u8>, ttl: Vec<u8>, json: &str) -> Vec<u8> {
     [text("ns"), text("key"), expected, ttl, text(json)].concat()
 }
 
-fn acquire(key: &str, wait: Vec<u8>) -> Vec<u8> {
+pub(super) fn acquire(key: &str, wait: Vec<u8>) -> Vec<u8> {
     [vec![1], text("ns"), text(key), wait, left_out()].concat()
 }
 
@@ -68,7 +74,7 @@ fn entries_come_and_go() {
 
 #[test]
 fn wrong_numbers_and_names_name_the_argument() {
-    let Projects { fixture, project, locks } = projects();
+    let Projects { fixture, project, locks, .. } = projects();
     for wrong in [-1.0, 0.5, f64::NAN, f64::INFINITY, 9_007_199_254_740_992.0] {
         assert_eq!(argument(fixture.answer(ask::STATE_SET, project, set(number(wrong), left_out(), "1"))), "expectedVersion");
         assert_eq!(argument(fixture.answer(ask::STATE_SET, project, set(left_out(), number(wrong), "1"))), "ttlSeconds");

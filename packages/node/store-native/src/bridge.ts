@@ -32,10 +32,6 @@ export class Bridge implements Carrier {
   #held = false;
   #batches = 0;
   #packing = false;
-  /** Acquires that were given up and are not yet gone: until then each has its place in a queue, and of its invocation. */
-  readonly #leaving = new Set<Operation>();
-  /** Those who wait for such to be gone. */
-  readonly #behind = new Set<{ left: Set<Operation>; go: () => void }>();
   #scheduled = false;
   #collecting = false;
   readonly #flush = () => {
@@ -194,31 +190,12 @@ export class Bridge implements Carrier {
   withdraw(operation: Operation): unknown {
     if (operation.batch !== this.#batches) {
       this.#native.cancel(operation.ticket);
-      if (operation.kind === Ask.LockAcquire) this.#leaving.add(operation);
       return undefined;
     }
     const fault = this.#fault(operation.start, operation.kind);
     this.#batch.cancel(operation.start);
     this.#release(operation.ticket);
     return fault;
-  }
-
-  /** Until the acquires are gone that are given up by now, if there are any. */
-  left(): Promise<void> | undefined {
-    if (this.#leaving.size === 0) return undefined;
-    return new Promise((go) => {
-      this.#behind.add({ left: new Set(this.#leaving), go });
-      this.#hold();
-    });
-  }
-
-  #gone(operation: Operation): void {
-    for (const waiter of this.#behind) {
-      waiter.left.delete(operation);
-      if (waiter.left.size > 0) continue;
-      this.#behind.delete(waiter);
-      waiter.go();
-    }
   }
 
   /** The argument error in a request that is not submitted yet. */
@@ -244,9 +221,9 @@ export class Bridge implements Carrier {
     else this.#hold();
   }
 
-  /** The process lives while a caller waits, if only for what others gave up. */
+  /** The process lives while a caller waits. */
   #hold(): void {
-    const hold = this.#waiting > 0 || this.#behind.size > 0;
+    const hold = this.#waiting > 0;
     if (hold === this.#held) return;
     this.#held = hold;
     this.#native.hold(hold);
@@ -268,7 +245,6 @@ export class Bridge implements Carrier {
         const operation = this.#operations[ticket];
         this.#release(ticket);
         if (operation !== undefined) {
-          if (this.#leaving.delete(operation)) this.#gone(operation);
           try {
             if (kind === Tell.Lease) this.#lease(operation, extra, at + HEADER);
             else settle(operation, this.#answers, kind, extra, at + HEADER, end, this.#native);

@@ -258,14 +258,7 @@ class Locks implements DistributedLocks {
     collected.register(this, this.#number);
   }
 
-  async acquire(key: string, options?: LockOptions, signal?: AbortSignal): Promise<LockLease | null> {
-    // What was given up before this call takes no place, though native code may not have come to it yet.
-    const left = bridge().left();
-    if (left !== undefined) await left;
-    return this.#acquire(key, options, signal);
-  }
-
-  #acquire(key: string, options?: LockOptions, signal?: AbortSignal): Promise<LockLease | null> {
+  acquire(key: string, options?: LockOptions, signal?: AbortSignal): Promise<LockLease | null> {
     return this.#handle.askOf(this.#number, Ask.LockAcquire, signal, (batch) => {
       const { namespace, waitMs, leaseMs } = optionsOf<LockOptions>(options, ['namespace', 'waitMs', 'leaseMs']);
       batch.byte(namespace === undefined ? 0 : 1);

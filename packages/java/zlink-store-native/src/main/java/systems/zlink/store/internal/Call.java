@@ -3,11 +3,13 @@ package systems.zlink.store.internal;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import systems.zlink.framework.locationprovider.ZLinkStoreKey;
 
 /**
@@ -197,27 +199,47 @@ final class Call<T> extends CompletableFuture<T> {
 
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
-        return abandonedIf(super.cancel(mayInterruptIfRunning));
+        return abandon(new CancellationException(), () -> super.cancel(mayInterruptIfRunning));
     }
 
     @Override
     public boolean complete(T value) {
-        return abandonedIf(super.complete(value));
+        return abandon(new CancellationException(), () -> super.complete(value));
     }
 
     @Override
     public boolean completeExceptionally(Throwable failure) {
-        return abandonedIf(super.completeExceptionally(failure));
+        return abandon(failure, () -> super.completeExceptionally(failure));
     }
 
-    private boolean abandonedIf(boolean endedNow) {
-        if (endedNow) {
-            release();
-            if (ticket != 0) {
+    /**
+     * Ends the operation, and then the stage, whose continuations rely on that: an acquire that its caller has ended takes no place any more.
+     */
+    private boolean abandon(Throwable why, BooleanSupplier end) {
+        boolean mine = ticket != 0 && !isDone() && SETTLED.compareAndSet(this, false, true);
+        if (!mine) {
+            // It may be over, or another thread be about to settle it.
+            boolean ended = end.getAsBoolean();
+            if (ended && ticket != 0) {
+                release();
                 Native.cancel(ticket);
             }
+            return ended;
         }
-        return endedNow;
+        Native.cancel(ticket);
+        if (!ARRIVED.compareAndSet(this, null, why) && arrived instanceof byte[] record) {
+            Completions.runSoon(() -> Answers.discard(asked, puts, record));
+        }
+        release();
+        try {
+            return end.getAsBoolean();
+        } catch (OutOfMemoryError error) {
+            settled = isDone();
+            if (!settled) {
+                settleSoon();
+            }
+            throw error;
+        }
     }
 
     private synchronized void release() {

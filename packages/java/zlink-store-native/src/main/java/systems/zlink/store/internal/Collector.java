@@ -82,15 +82,6 @@ final class Collector implements Runnable {
         return record;
     }
 
-    /** Waits until native code has let go of every acquire that its caller has ended, at most {@code patienceMs}. */
-    static void awaitEndedAcquires(int patienceMs) {
-        long end = System.nanoTime() + patienceMs * 1_000_000L;
-        while (System.nanoTime() < end
-                && CALLS.values().stream().anyMatch(call -> call.asked() == Wire.ASK_LOCK_ACQUIRE && call.isDone())) {
-            Thread.onSpinWait();
-        }
-    }
-
     private static int register(Call<?> call) {
         while (true) {
             int ticket = LAST_TICKET.incrementAndGet();

@@ -6,9 +6,6 @@ import systems.zlink.framework.locationprovider.ZLinkStoreCancellation;
 
 /** The locks of a project for one invocation. */
 public final class NativeLocks extends Numbered {
-    /** How long an ended acquire may take to leave its place. */
-    private static final int ENDED_MS = 100;
-
     NativeLocks(byte[] opened) {
         super(numberOf(opened), forget(numberOf(opened)));
     }
@@ -42,16 +39,7 @@ public final class NativeLocks extends Numbered {
             request.text(namespace);
         }
         request.text(key).optional(NativeLease.millis(waitTime)).optional(NativeLease.millis(leaseTime));
-        try {
-            return submit(new Call<>(Wire.ASK_LOCK_ACQUIRE, finish), request, cancellation);
-        } catch (IllegalArgumentException wrong) {
-            if (!wrong.getMessage().startsWith("leases ")) {
-                throw wrong;
-            }
-            // An acquire that its caller has ended counts no more, also while native code has not yet heard of that.
-            Collector.awaitEndedAcquires(ENDED_MS);
-            return submit(new Call<>(Wire.ASK_LOCK_ACQUIRE, finish), request, cancellation);
-        }
+        return submit(new Call<>(Wire.ASK_LOCK_ACQUIRE, finish), request, cancellation);
     }
 
     /**

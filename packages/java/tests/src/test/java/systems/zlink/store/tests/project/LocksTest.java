@@ -15,6 +15,7 @@ import static systems.zlink.store.tests.project.Projects.waiting;
 import static systems.zlink.store.tests.support.Stores.await;
 import static systems.zlink.store.tests.support.Stores.end;
 
+import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -128,6 +129,21 @@ class LocksTest {
             invalid("leases", () -> locks.acquire("k15"));
             assertTrue(waiting.cancel(false));
             join(join(locks.acquire("k15")).orElseThrow().release());
+        }
+    }
+
+    @Test
+    void whatFollowsAnEndedAcquireFindsItsPlaceFree() throws Throwable {
+        join(project.locks().acquire("held"));
+        for (int lease = 0; lease < 15; lease++) {
+            join(locks.acquire("k" + lease));
+        }
+        for (int round = 0; round < 200; round++) {
+            CompletableFuture<Optional<LockLease>> waiting = locks.acquire("held", waiting(10_000)).toCompletableFuture();
+            CompletableFuture<Optional<LockLease>> next =
+                    waiting.handle((none, ended) -> locks.acquire("k15")).thenCompose(acquire -> acquire);
+            assertTrue(round % 2 == 0 ? waiting.cancel(false) : waiting.completeExceptionally(new IOException()));
+            join(join(next).orElseThrow().release());
         }
     }
 
