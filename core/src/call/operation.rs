@@ -39,7 +39,7 @@ impl<T: 'static> Operation<T> {
     }
 
     /// Counts it as under way from now on, polled or not: a store that is closed after this waits for it.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         let state = std::mem::replace(&mut self.0, State::Rejected(None));
         self.0 = match state {
             State::Waiting(gate, future) => match UnderWay::enter(gate) {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::acquires::Acquires;
 use super::answer::Answer;
 use super::driver::{Driver, Inbox, Item};
-use super::log;
+use super::log::{self, LogListener};
 use super::mailbox::{Mailbox, Outlet};
 use super::request::{Request, Unpacking};
 use super::source::gone;
@@ -238,7 +238,8 @@ impl Bridge {
 
     /// From now on log events of at least this level (of `tracing`) come, too; `None` ends that.
     pub fn log(&self, level: Option<&str>) {
-        log::listen(&self.mailbox, level);
+        let mailbox: Arc<dyn LogListener> = self.mailbox.clone();
+        log::listen(&mailbox, level);
     }
 }
 

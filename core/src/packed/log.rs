@@ -1,4 +1,4 @@
-//! Log events of the core, for environments that want to hear them.
+//! Log events of the core, for bindings to environments that want to hear them.
 
 use std::fmt::{self, Write};
 use std::sync::{Arc, Once, Weak};
@@ -9,19 +9,24 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record as SpanRecord};
 use tracing::{Event, Metadata, Subscriber};
 
-use super::mailbox::Mailbox;
-use super::wire::{Record, tell};
-
-static LISTENERS: RwLock<Vec<(LevelFilter, Weak<Mailbox>)>> = RwLock::new(Vec::new());
+static LISTENERS: RwLock<Vec<(LevelFilter, Weak<dyn LogListener>)>> = RwLock::new(Vec::new());
 static INSTALLED: Once = Once::new();
 
-/// Sends events of at least `level` to `mailbox` from now on; `None` ends that.
-pub(super) fn listen(mailbox: &Arc<Mailbox>, level: Option<&str>) {
+/// Hears log events, on the thread on which they happen: it is to be quick and to wait for nobody.
+pub trait LogListener: Send + Sync {
+    /// Something happened. The level is `error`, `warn`, `info`, `debug` or `trace`.
+    fn event(&self, level: &str, target: &str, message: &str);
+}
+
+/// Sends events of at least `level` (`error` … `trace`; `info` if it is none of these) to `listener` from now on, as long as that
+/// lives; `None` ends it.
+pub fn listen(listener: &Arc<dyn LogListener>, level: Option<&str>) {
     {
         let mut listeners = LISTENERS.write();
-        listeners.retain(|(_, other)| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, mailbox)));
+        let same = |other: &Arc<_>| std::ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(listener));
+        listeners.retain(|(_, other)| other.upgrade().is_some_and(|other| !same(&other)));
         if let Some(level) = level {
-            listeners.push((level.parse().unwrap_or(LevelFilter::INFO), Arc::downgrade(mailbox)));
+            listeners.push((level.parse().unwrap_or(LevelFilter::INFO), Arc::downgrade(listener)));
         }
     }
     // With the listeners free: `tracing` asks at once how verbose they are.
@@ -51,14 +56,10 @@ impl Subscriber for Forward {
         let metadata = event.metadata();
         let mut said = Said::default();
         event.record(&mut said);
-        for (level, mailbox) in LISTENERS.read().iter() {
-            let Some(mailbox) = mailbox.upgrade().filter(|_| metadata.level() <= level) else { continue };
-            mailbox.post(|out| {
-                let mut record = Record::begin(out, tell::LOG, 0, 0);
-                record.string(metadata.level().as_str().to_ascii_lowercase().as_bytes());
-                record.string(metadata.target().as_bytes()).string(said.0.as_bytes());
-                record.end();
-            });
+        let level = metadata.level().as_str().to_ascii_lowercase();
+        for (least, listener) in LISTENERS.read().iter() {
+            let Some(listener) = listener.upgrade().filter(|_| metadata.level() <= least) else { continue };
+            listener.event(&level, metadata.target(), &said.0);
         }
     }
 

@@ -11,6 +11,8 @@ use tokio::sync::oneshot;
 
 use super::awaited::Awaited;
 use super::bridge::Dialect;
+use super::log::LogListener;
+use super::wire::{Record, tell};
 use crate::contract::Error;
 
 /// Keeps a batch's memory for the next one up to this size.
@@ -100,6 +102,16 @@ impl Mailbox {
 /// Puts records of the binding's own in front of the other side. It outlives the bridge, and keeps no store alive.
 #[derive(Clone)]
 pub struct Outlet(pub(super) Arc<Mailbox>);
+
+impl LogListener for Mailbox {
+    fn event(&self, level: &str, target: &str, message: &str) {
+        self.post(|out| {
+            let mut record = Record::begin(out, tell::LOG, 0, 0);
+            record.string(level.as_bytes()).string(target.as_bytes()).string(message.as_bytes());
+            record.end();
+        });
+    }
+}
 
 impl Outlet {
     /// Puts records in and wakes the other side.

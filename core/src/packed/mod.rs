@@ -20,6 +20,7 @@ pub mod wire;
 mod work;
 
 pub use bridge::{Bridge, Dialect, Taken, packed_error};
+pub use log::{LogListener, listen};
 pub use mailbox::Outlet;
 pub use request::Request;
 pub use work::Store;

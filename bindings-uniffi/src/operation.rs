@@ -1,0 +1,284 @@
+//! An operation as an object of the other language.
+//!
+//! The async functions of uniffi lose a result that is ready but not yet fetched when a task is cancelled: its buffer is never
+//! freed, and a lease would stay held. So the answer lies in an object that the other side owns from the start, the awaited call
+//! gives nothing, and a plain call takes the answer. The object is the cancellation as well.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use zlink_store::{Cancellation, Error, Operation, Outcome, spawn};
+
+use crate::error::StoreError;
+
+/// An operation. Dropped, it is cancelled; what it had got and nobody took is given to `abandon`.
+pub(crate) struct Running<T: Send + 'static> {
+    slot: Arc<Slot<T>>,
+    cancellation: Cancellation,
+    /// Whether it may be answered by the call that starts it.
+    inline: bool,
+}
+
+struct Slot<T> {
+    state: Mutex<State<T>>,
+    ended: Notify,
+    abandon: fn(T),
+}
+
+enum State<T> {
+    Made(Operation<T>),
+    UnderWay,
+    Ended(Result<T, Error>),
+    /// The answer was taken, or nobody wants it.
+    Over,
+}
+
+impl<T: Send + 'static> Running<T> {
+    /// Of an `operation` whose arguments are right; nothing of it has happened when this returns.
+    pub(crate) fn new(operation: Operation<T>, inline: bool, abandon: fn(T)) -> Result<Self, StoreError> {
+        let state = Mutex::new(State::Made(operation.checked()?));
+        let slot = Arc::new(Slot { state, ended: Notify::new(), abandon });
+        Ok(Self { slot, cancellation: Cancellation::new(), inline })
+    }
+
+    /// Starts it, if it was not: it counts as under way when this returns. Whether it has ended.
+    pub(crate) fn start(&self) -> bool {
+        let mut state = self.slot.state.lock();
+        if !matches!(*state, State::Made(_)) {
+            return !matches!(*state, State::UnderWay);
+        }
+        let State::Made(mut operation) = std::mem::replace(&mut *state, State::UnderWay) else { return true };
+        drop(state);
+        operation.begin();
+        if self.inline
+            && let Poll::Ready(answer) = operation.poll_now()
+        {
+            self.slot.end(answer);
+            return true;
+        }
+        let (slot, operation) = (Arc::clone(&self.slot), operation.with_cancellation(&self.cancellation));
+        spawn(async move { slot.end(operation.await) });
+        false
+    }
+
+    /// Starts it, if it was not, and waits for its end.
+    pub(crate) async fn wait(&self) {
+        loop {
+            let ended = self.slot.ended.notified();
+            if self.start() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Ends it now; what it had got and nobody took is given back, and so is what it still gets.
+    pub(crate) fn cancel(&self) {
+        let mut state = self.slot.state.lock();
+        let outcome = match *state {
+            State::Made(_) => Outcome::NotApplied,
+            State::UnderWay | State::Ended(Ok(_)) => Outcome::Unknown,
+            State::Ended(Err(_)) | State::Over => return,
+        };
+        let left = std::mem::replace(&mut *state, State::Ended(Err(Error::cancelled(outcome))));
+        drop(state);
+        self.cancellation.cancel();
+        self.slot.ended.notify_waiters();
+        self.slot.give_back(left);
+    }
+
+    pub(crate) fn take(&self) -> Result<T, StoreError> {
+        let mut state = self.slot.state.lock();
+        match std::mem::replace(&mut *state, State::Over) {
+            State::Ended(answer) => Ok(answer?),
+            State::Over => Err(Error::internal("the result of an operation can be taken once").into()),
+            early => {
+                *state = early;
+                Err(Error::internal("the result was asked for before the operation ended; await it first").into())
+            }
+        }
+    }
+}
+
+impl<T> Slot<T> {
+    fn end(&self, answer: Result<T, Error>) {
+        let mut state = self.state.lock();
+        if matches!(*state, State::UnderWay) {
+            *state = State::Ended(answer);
+            drop(state);
+            self.ended.notify_waiters();
+        } else {
+            drop(state);
+            self.give_back(State::Ended(answer));
+        }
+    }
+
+    fn give_back(&self, left: State<T>) {
+        if let State::Ended(Ok(unwanted)) = left {
+            (self.abandon)(unwanted);
+        }
+    }
+}
+
+impl<T: Send + 'static> Drop for Running<T> {
+    fn drop(&mut self) {
+        self.cancellation.cancel();
+        let left = std::mem::replace(&mut *self.slot.state.lock(), State::Over);
+        self.slot.give_back(left);
+    }
+}
+
+/// Lets `work` run to its end on the core's own threads, whether the caller waits for it or not.
+pub(crate) async fn finish(work: impl Future<Output = ()> + Send + 'static) {
+    let (done, ended) = tokio::sync::oneshot::channel();
+    spawn(async move {
+        work.await;
+        let _ = done.send(());
+    });
+    let _ = ended.await;
+}
+
+/// Makes the object of one kind of operation: what the core answers, what the other side gets for it, and the translation.
+macro_rules! operation {
+    ($(#[$doc:meta])* $name:ident: $core:ty => [$($answer:tt)*], $translate:expr) => {
+        $(#[$doc])*
+        #[derive(uniffi::Object)]
+        pub struct $name(pub(crate) crate::operation::Running<$core>);
+
+        #[uniffi::export]
+        impl $name {
+            /// Starts the operation, if it was not, and ends when it has ended, whatever came of it; `result` has it then. Giving
+            /// this wait up ends nothing but the wait.
+            pub async fn wait(&self) {
+                self.0.wait().await;
+            }
+
+            /// Starts the operation, if it was not. True: it has ended already, so that there is nothing to wait for.
+            pub fn start(&self) -> bool {
+                self.0.start()
+            }
+
+            /// Ends the operation, and a wait for it, at once with the error `Cancelled`, unless its result was taken. What was
+            /// not yet sent is never sent; what was sent may or may not happen. Freeing the object does the same.
+            pub fn cancel(&self) {
+                self.0.cancel();
+            }
+
+            /// What came of the operation; it can be taken once, after the wait.
+            pub fn result(&self) -> Result<$($answer)*, crate::error::StoreError> {
+                self.0.take().map($translate)
+            }
+        }
+    };
+}
+pub(crate) use operation;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn project(name: &str) -> zlink_store::Project {
+        let id = zlink_store::ProjectId::new("w", "p").unwrap();
+        zlink_store::Project::open(format!("memory:{name}").as_str(), id, Default::default()).unwrap()
+    }
+
+    fn acquire(project: &zlink_store::Project, wait_ms: u64) -> Running<Option<zlink_store::LockLease>> {
+        let options = zlink_store::LockOptions { wait_ms, ..Default::default() };
+        Running::new(project.locks().acquire("k", options), true, crate::locks::give_back).unwrap()
+    }
+
+    /// What was given back is free again soon.
+    async fn becomes_free(project: &zlink_store::Project) {
+        let lease = acquire(project, 10_000);
+        lease.wait().await;
+        assert!(lease.take().unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_nobody_took_is_released() {
+        let project = project("operation-dropped");
+        let got = acquire(&project, 0);
+        assert!(got.start());
+        drop(got);
+        becomes_free(&project).await;
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_came_before_the_cancellation_is_released_and_not_given_out() {
+        let project = project("operation-cancelled");
+        let got = acquire(&project, 0);
+        assert!(got.start());
+        got.cancel();
+        assert_eq!(got.take().unwrap_err().code(), "CANCELLED");
+        becomes_free(&project).await;
+    }
+
+    #[tokio::test]
+    async fn cancelling_ends_the_wait_and_the_operation() {
+        let project = project("operation-waiting");
+        let held = acquire(&project, 0);
+        held.wait().await;
+        let held = held.take().unwrap().unwrap();
+        let waiting = Arc::new(acquire(&project, 10_000));
+        let (ended, end) = oneshot::channel();
+        let waiter = Arc::clone(&waiting);
+        tokio::spawn(async move {
+            waiter.wait().await;
+            ended.send(waiter.take()).ok();
+        });
+        tokio::task::yield_now().await;
+        waiting.cancel();
+        assert_eq!(end.await.unwrap().unwrap_err().code(), "CANCELLED");
+        // Cancelling again, and after the result was taken, does nothing.
+        waiting.cancel();
+        // It left the queue: nobody stands before the next one.
+        let _ = held.release().await.unwrap();
+        becomes_free(&project).await;
+    }
+
+    #[tokio::test]
+    async fn a_result_is_there_once_and_not_early() {
+        let project = project("operation-once");
+        let held = acquire(&project, 0);
+        assert_eq!(held.take().unwrap_err().code(), "INTERNAL");
+        assert!(held.start() && held.start());
+        let lease = held.take().unwrap().unwrap();
+        assert_eq!(held.take().unwrap_err().code(), "INTERNAL");
+        let waiting = acquire(&project, 10_000);
+        assert!(!waiting.start());
+        assert_eq!(waiting.take().unwrap_err().code(), "INTERNAL");
+        let _ = lease.release().await.unwrap();
+        waiting.wait().await;
+        assert!(waiting.take().unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn cancelled_before_the_start_nothing_happens() {
+        let project = project("operation-unstarted");
+        let early = acquire(&project, 0);
+        early.cancel();
+        assert!(early.start());
+        early.wait().await;
+        let error = early.take().unwrap_err();
+        assert_eq!((error.code().as_str(), error.result_outcome()), ("CANCELLED", crate::Outcome::NotApplied));
+        drop(acquire(&project, 0));
+        assert_eq!(project.stats().operations.iter().map(|(_, count)| count).sum::<u64>(), 0);
+    }
+
+    #[tokio::test]
+    async fn closing_waits_for_what_was_started() {
+        let store = zlink_store::LocationStore::open("memory:operation-closing", Default::default()).unwrap();
+        let key = zlink_store::Key::new("k").unwrap();
+        let read = Running::new(store.read(key), false, drop).unwrap();
+        read.start();
+        finish(async move { store.close().await }).await;
+        tokio::time::timeout(Duration::from_secs(30), read.wait()).await.unwrap();
+        assert!(read.take().is_ok());
+    }
+}

@@ -1,0 +1,1 @@
+"""Runs the conformance scenarios (tests/conformance/README.md) through the Python package."""
