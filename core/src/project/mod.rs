@@ -50,7 +50,7 @@ impl ProjectOptions {
 ///
 /// All keys of a project begin with `zlink-project{`, the length of the workspace's name, `:workspace:project}`; they share one
 /// slot of a Cluster. An ACL user needs the keys `~zlink-project{*`, the channels `&zlink-project:wake:*`, and the commands
-/// `+time +get +getrange +type +multi +exec +eval +evalsha +eval_ro +evalsha_ro +set +unlink +pexpire +pexpireat +persist +exists
+/// `+time +get +mget +getrange +type +multi +exec +eval +evalsha +eval_ro +evalsha_ro +set +unlink +pexpire +pexpireat +persist +exists
 /// +zadd +zrem +zcard +zcount +zscore +zrange +zrangebyscore +zrangebylex +zrevrangebylex +hget +hset +hdel +hlen +hmget`, with
 /// `min_acked_replicas` `+wait`, and so that a released lock is taken at once `+publish +subscribe`. Without the channels or
 /// those two, or through a client that somebody else owns, who waits for a lock looks every 300 ms.

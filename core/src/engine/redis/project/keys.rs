@@ -18,7 +18,7 @@ pub(super) struct Keys {
     /// ZSET: names of state entries by expiry.
     pub(super) expiries: Bytes,
     /// What every script that changes something about locks is given first: see locks.lua.
-    pub(super) locks: [Bytes; 8],
+    pub(super) locks: [Bytes; 7],
     /// For nothing else: it is written so that WAIT has something to wait for.
     pub(super) witness: Bytes,
 }
@@ -29,8 +29,8 @@ impl Keys {
         let tag = format!("{SPACE}{{{}:{workspace}:{project}}}", workspace.len());
         let key = |name: &str| Bytes::from(format!("{tag}:{name}"));
         let format = key("f");
-        // Leases, locks by lease id, locks by expiry, queues, places, waiters by when they were heard, the last token.
-        let locks = [format.clone(), key("l"), key("i"), key("d"), key("q"), key("w"), key("h"), key("t")];
+        // Leases, locks by expiry, queues, places, waiters by when they were heard, the last token.
+        let locks = [format.clone(), key("l"), key("d"), key("q"), key("w"), key("h"), key("t")];
         Self { expiries: key("x"), witness: key("n"), format, locks, tag }
     }
 
@@ -46,7 +46,7 @@ impl Keys {
 
     /// The keys of a read-only script on leases.
     pub(super) fn leases(&self) -> &[Bytes] {
-        &self.locks[..3]
+        &self.locks[..2]
     }
 }
 

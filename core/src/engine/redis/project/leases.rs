@@ -13,16 +13,16 @@ use crate::engine::redis::transport::{Failure, Line};
 use crate::engine::redis::words::{Words, unread};
 
 macro_rules! script {
-    ($kind:ident, $file:literal) => {
-        Script::$kind(concat!(include_str!("locks.lua"), include_str!($file)))
+    ($kind:ident, $($file:literal),*) => {
+        Script::$kind(concat!($(include_str!($file)),*))
     };
 }
 
-pub(super) static ACQUIRE: Script = script!(writing, "acquire.lua");
-pub(super) static RENEW: Script = script!(writing, "renew.lua");
-pub(super) static RELEASE: Script = script!(writing, "release.lua");
+pub(super) static ACQUIRE: Script = script!(writing, "acquire_free.lua", "locks.lua", "acquire.lua");
+pub(super) static RENEW: Script = script!(writing, "locks.lua", "renew.lua");
+pub(super) static RELEASE: Script = script!(writing, "release_free.lua", "locks.lua", "release.lua");
 /// Nobody is promised what it does.
-pub(super) static FORGET: Script = script!(tidying, "forget.lua");
+pub(super) static FORGET: Script = script!(tidying, "locks.lua", "forget.lua");
 static ATTACH: Script = Script::reading(include_str!("attach.lua"));
 
 impl Inner {

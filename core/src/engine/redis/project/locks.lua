@@ -1,17 +1,17 @@
 -- How every script that changes something about locks begins.
--- KEYS: 1 format; 2 leases: lock -> id, token, expiry, length; 3 locks by lease id; 4 locks by expiry of their lease; 5 queues: a
--- lock's places stand together, in their order; 6 places by waiter; 7 waiters by when they were last heard; 8 the last token.
+-- KEYS: 1 format; 2 leases: lock -> id, token, expiry, length, and id -> lock; 3 locks by expiry of their lease; 4 queues: a lock's
+-- places stand together, in their order; 5 places by waiter; 6 waiters by when they were last heard; 7 the last token.
 local call, try = redis.call, redis.pcall
 local SILENCE = 650
 local MOST_SILENT, MOST_OVER = 128, 16
 -- What is left of a project that nobody uses any more goes by itself: leases and waiters live a minute at most.
-local NET = '120000'
+local NET = 120000
 
 local format = call('GET', KEYS[1])
 if format and format ~= '1' then
   return { 'newer' }
 end
-local last = call('GET', KEYS[8]) or '0'
+local last = call('GET', KEYS[7]) or '0'
 if #last > 16 or string.find(last, '%D') or last == '' then
   return { 'foreign' }
 end
@@ -40,7 +40,7 @@ end
 
 -- The live lease of an id, and its lock.
 local function lease_by(id)
-  local lock = call('HGET', KEYS[3], id)
+  local lock = call('HGET', KEYS[2], id)
   local lease = lock and lease_of(lock)
   if lease and lease.id == id and lease.expires > now then
     return lease, lock
@@ -48,39 +48,50 @@ local function lease_by(id)
 end
 
 local function silent_ones()
-  return call('ZRANGEBYSCORE', KEYS[7], '-inf', text(now - SILENCE), 'LIMIT', '0', MOST_SILENT)
+  return call('ZRANGEBYSCORE', KEYS[6], '-inf', text(now - SILENCE), 'LIMIT', '0', MOST_SILENT)
 end
 
 -- Read here, where a foreign type still fails nothing half-way.
 local silent = silent_ones()
-local over = call('ZRANGEBYSCORE', KEYS[4], '-inf', text(now), 'LIMIT', '0', MOST_OVER)
-call('ZCARD', KEYS[5])
-call('HLEN', KEYS[6])
+local over = call('ZRANGEBYSCORE', KEYS[3], '-inf', text(now), 'LIMIT', '0', MOST_OVER)
+call('ZCARD', KEYS[4])
+call('HLEN', KEYS[5])
+
+-- Sees to it that what holds leases outlives one that expires then. What says until when is with the leases, and keeps the two
+-- keys from ever being empty, and so from losing their own expiry.
+local function keep(expires)
+  if (tonumber(call('HGET', KEYS[2], '') or '') or 0) <= expires + 10000 then
+    local net = text(now + NET)
+    call('HSET', KEYS[2], '', net)
+    call('ZADD', KEYS[3], '+inf', '')
+    call('PEXPIREAT', KEYS[2], net)
+    call('PEXPIREAT', KEYS[3], net)
+  end
+end
 
 -- Takes a lease away. Its token stays behind as the last one, wherever the counter was lost.
 local function retire(lock, lease)
-  call('ZREM', KEYS[4], lock)
+  call('ZREM', KEYS[3], lock)
   if lease then
     if lease.token > last then
       last = lease.token
-      call('SET', KEYS[8], text(last))
+      call('SET', KEYS[7], text(last))
     end
-    call('HDEL', KEYS[3], lease.id)
-    call('HDEL', KEYS[2], lock)
+    call('HDEL', KEYS[2], lease.id, lock)
   end
 end
 
 -- Takes waiters out of their queues.
 local function remove(ids)
   local places = {}
-  for _, place in ipairs(call('HMGET', KEYS[6], unpack(ids))) do
+  for _, place in ipairs(call('HMGET', KEYS[5], unpack(ids))) do
     places[#places + 1] = place or nil
   end
   if #places > 0 then
-    call('ZREM', KEYS[5], unpack(places))
+    call('ZREM', KEYS[4], unpack(places))
   end
-  call('HDEL', KEYS[6], unpack(ids))
-  call('ZREM', KEYS[7], unpack(ids))
+  call('HDEL', KEYS[5], unpack(ids))
+  call('ZREM', KEYS[6], unpack(ids))
 end
 
 -- Removes the dead among the waiters, `me` aside, and expired leases, both a bounded number at a time. Says whether anybody
@@ -117,20 +128,20 @@ end
 local function head(lock, me)
   local at = #lock + 18
   for _ = 1, 1000 do
-    local place = call('ZRANGEBYLEX', KEYS[5], '[' .. lock .. '\0', '(' .. lock .. '\1', 'LIMIT', '0', '1')[1]
+    local place = call('ZRANGEBYLEX', KEYS[4], '[' .. lock .. '\0', '(' .. lock .. '\1', 'LIMIT', '0', '1')[1]
     if not place then
       return
     end
     local id = string.sub(place, at, at + 31)
-    local heard = tonumber(call('ZSCORE', KEYS[7], id) or '0')
+    local heard = tonumber(call('ZSCORE', KEYS[6], id) or '0')
     if heard > now then
       -- The clock went back: it has its time from now on.
-      try('ZADD', KEYS[7], text(now), id)
+      try('ZADD', KEYS[6], text(now), id)
     end
     if id == me or heard > now - SILENCE then
       return id, string.sub(place, at + 32)
     end
-    call('ZREM', KEYS[5], place)
+    call('ZREM', KEYS[4], place)
     remove({ id })
   end
 end

@@ -5,10 +5,8 @@ if not lease then
 end
 local expires = now + tonumber(ARGV[2])
 -- Changes nothing, and lifts the check of memory for what follows.
-call('HDEL', KEYS[6], '')
-call('ZADD', KEYS[4], text(expires), lock)
-call('PEXPIRE', KEYS[4], NET)
-call('PEXPIRE', KEYS[3], NET)
+call('HDEL', KEYS[5], '')
+call('ZADD', KEYS[3], text(expires), lock)
+keep(expires)
 call('HSET', KEYS[2], lock, lease.id .. ' ' .. text(lease.token) .. ' ' .. text(expires) .. ' ' .. lease.length)
-call('PEXPIRE', KEYS[2], NET)
 return { 'renewed', text(expires) }

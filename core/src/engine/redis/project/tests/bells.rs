@@ -27,7 +27,7 @@ async fn a_release_is_told_to_the_first_alone_and_is_seen_at_once() {
         rig.proxy.record();
         until("it was heard", || {
             let sent = rig.proxy.recorded();
-            sent.iter().any(|request| calls(&ACQUIRE)(request) && first.contains(&request.text(3 + 9 + 1)))
+            sent.iter().any(|request| calls(&ACQUIRE)(request) && first.contains(&acquirer(request)))
         })
         .await;
         let (lease, took) = timed(async {

@@ -4,6 +4,7 @@
 mod bells;
 mod cancel;
 mod expiry;
+mod free;
 mod keys;
 mod lost;
 mod queue;
@@ -68,8 +69,14 @@ impl Rig {
         self.say(&words)
     }
 
+    /// How many locks are held, by what says so: the lock itself, or the lease's id.
     fn leases(&self) -> i64 {
-        self.ask("HLEN", "l", &[]).number()
+        held(&self.ask("HKEYS", "l", &[]))
+    }
+
+    /// How many leases are to expire.
+    fn expiring(&self) -> i64 {
+        self.ask("ZCOUNT", "d", &["-inf", "(+inf"]).number()
     }
 
     fn waiters(&self) -> i64 {
@@ -80,6 +87,13 @@ impl Rig {
         let time = self.say(&["TIME"]);
         time.items()[0].number() * 1_000 + time.items()[1].number() / 1_000
     }
+}
+
+/// The larger number of locks and of ids among the fields of the leases, of which one, without a name, is about all of them.
+fn held(fields: &Value) -> i64 {
+    let fields: Vec<String> = fields.items().iter().map(Value::text).filter(|field| !field.is_empty()).collect();
+    let locks = fields.iter().filter(|field| field.contains(':')).count();
+    i64::try_from(locks.max(fields.len() - locks)).unwrap()
 }
 
 fn state(project: &Project) -> StateNamespace {
@@ -137,4 +151,9 @@ fn begin<T: Send + 'static>(operation: Operation<T>) -> tokio::task::JoinHandle<
 /// Calls of that script.
 fn calls(script: &'static Script) -> impl Fn(&zlink_test_servers::Request) -> bool {
     move |request| request.name().starts_with("EVAL") && script.is(&request.args[1])
+}
+
+/// The id that an acquire makes known: behind the command, the script, the keys and their number, and the lock.
+fn acquirer(request: &zlink_test_servers::Request) -> String {
+    request.text(3 + 8 + 1)
 }

@@ -202,7 +202,7 @@ async fn a_waiter_is_refused_when_memory_is_full_and_a_release_is_not() {
     assert_eq!(error.code(), crate::contract::Code::OutOfMemory);
     renew(&holder).await;
     release(&holder).await;
-    assert_eq!((rig.leases(), rig.waiters(), rig.ask("HLEN", "i", &[]).number()), (0, 0, 0));
+    assert_eq!((rig.leases(), rig.waiters(), rig.expiring()), (0, 0, 0));
 }
 
 fn id(number: usize) -> String {

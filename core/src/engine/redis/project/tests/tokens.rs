@@ -32,7 +32,7 @@ async fn a_token_is_never_behind_the_clock_nor_behind_the_last_one() {
 async fn the_lease_alone_keeps_the_token_across_release_and_expiry() {
     let rig = Rig::start(&[]);
     let project = rig.process();
-    let keys = ["f", "x", "i", "d", "q", "w", "h", "t"].map(|key| format!("{TAG}:{key}"));
+    let keys = ["f", "x", "d", "q", "w", "h", "t"].map(|key| format!("{TAG}:{key}"));
     let del: Vec<&str> = std::iter::once("DEL").chain(keys.iter().map(String::as_str)).collect();
 
     ahead(&rig);
