@@ -4,14 +4,14 @@ import { blobs, beside } from './rows/blobs.mjs';
 import { embeddedFile, embeddedMemory } from './rows/embedded.mjs';
 import { embeddedGrowth, growth } from './rows/growth.mjs';
 import { memory } from './rows/memory.mjs';
-import { locks, state } from './rows/projects.mjs';
+import { expiry, locks, state } from './rows/projects.mjs';
 import { reads } from './rows/reads.mjs';
 import { scans } from './rows/scans.mjs';
 import { cas, commits, puts } from './rows/writes.mjs';
 import { Table } from './harness.mjs';
 import { startRig } from './rig.mjs';
 
-const ON_REDIS = { read: reads, put: puts, cas, commit: commits, blob: blobs, beside, scan: scans, memory, growth, lock: locks, state };
+const ON_REDIS = { read: reads, put: puts, cas, commit: commits, blob: blobs, beside, scan: scans, memory, growth, lock: locks, state, expiry };
 const EMBEDDED = { 'embedded-memory': embeddedMemory, 'embedded-file': embeddedFile, 'embedded-growth': embeddedGrowth };
 
 const all = Object.keys({ ...ON_REDIS, ...EMBEDDED });

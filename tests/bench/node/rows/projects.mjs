@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import Redlock from 'redlock';
-import { atLeast, row } from '../harness.mjs';
+import { atLeast, pause, row } from '../harness.mjs';
 
 const IN_FLIGHT = 64;
 const KEYS = 10_000;
@@ -64,4 +64,34 @@ export async function state(table, rig) {
     IN_FLIGHT,
   );
   table.ratio(`state set, ${IN_FLIGHT} in flight`, sets.ours.perSecond, sets.plain.perSecond, { ...about, against: 'node-redis SET + JSON.stringify' });
+}
+
+const SLOW_MS = 5;
+const ENTRIES = 100_000;
+const TTL_S = 15;
+
+/** What other commands have to wait for while a project's expired entries leave. */
+export async function expiry(table, rig) {
+  const { redis } = rig;
+  const namespace = rig.project().state.namespace('bench');
+  let last;
+  for (let from = 0; from < ENTRIES; from += 1_000) {
+    const group = Array.from({ length: 1_000 }, (_, i) => namespace.set(`k${from + i}`, from, { ttlSeconds: TTL_S }));
+    last = (await Promise.all(group)).at(-1).expiresAt;
+  }
+  await pause(last - Date.now() + 100);
+  await redis.configSet('slowlog-log-slower-than', String(SLOW_MS * 1_000));
+  await redis.sendCommand(['SLOWLOG', 'RESET']);
+  await redis.configResetStat();
+  const there = await redis.dbSize();
+  const began = performance.now();
+  // A write sees that something is due.
+  await namespace.set('live', 1);
+  while ((await redis.dbSize()) > 3) await pause(50);
+  const seconds = (performance.now() - began) / 1_000;
+  const slow = await redis.sendCommand(['SLOWLOG', 'LEN']);
+  const [, calls, us] = /cmdstat_evalsha:calls=(\d+),usec=\d+,usec_per_call=([\d.]+)/.exec(await redis.info('commandstats'));
+  await redis.configSet('slowlog-log-slower-than', '10000');
+  const remarks = `${there.toLocaleString('en')} keys in ${seconds.toFixed(1)} s, ${calls} script calls of ${us} µs on average`;
+  table.bound(`commands over ${SLOW_MS} ms while ${ENTRIES.toLocaleString('en')} expired state entries leave`, slow, 0, 'commands', 'none', remarks);
 }
