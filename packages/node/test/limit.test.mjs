@@ -24,7 +24,12 @@ const engines = {
 const outcome = (promise) =>
   promise.then(
     () => 'stored',
-    (error) => (error instanceof RateLimitError ? 'refused' : error instanceof StateConflictError ? 'conflict' : Promise.reject(error)),
+    (error) =>
+      error instanceof RateLimitError
+        ? 'refused'
+        : error instanceof StateConflictError
+          ? 'conflict'
+          : Promise.reject(error),
   );
 
 for (const [engine, start] of Object.entries(engines)) {

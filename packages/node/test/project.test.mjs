@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { after, describe, test } from 'node:test';
+import { runInNewContext } from 'node:vm';
 import {
   LockLostError,
   LockUnavailableError,
@@ -111,6 +112,44 @@ describe('state', () => {
     await assert.rejects(namespace.set('k', throwing), (error) => error.cause === own);
     await assert.rejects(namespace.set('k', 'x'.repeat(50_000_000)), invalid('value'));
     assert.equal(await namespace.get('k'), null);
+  });
+
+  test('a promise is no value, and the error says what to do', async () => {
+    const namespace = open().state.namespace('n');
+    for (const promise of [
+      Promise.resolve(1),
+      Promise.reject(new Error('unheard')),
+      runInNewContext('Promise.resolve(1)'),
+    ]) {
+      await assert.rejects(
+        namespace.set('k', promise),
+        (error) => invalid('value')(error) && /await it/.test(error.message),
+      );
+      promise.catch(() => {});
+    }
+    assert.equal(await namespace.get('k'), null);
+  });
+
+  test('a conflict says which entry and version, and a lock which it is', async () => {
+    const project = open();
+    const namespace = project.state.namespace('name/space');
+    await namespace.set('k', 1);
+    const said =
+      (...words) =>
+      (error) =>
+        words.every((word) => error.message.includes(word));
+    await assert.rejects(
+      namespace.set('k', 2, { expectedVersion: 0 }),
+      said('"k"', '"name/space"', 'expectedVersion is 0'),
+    );
+    await assert.rejects(namespace.set('k', 2, { expectedVersion: 7 }), said('"k"', '"name/space"', 'version 7'));
+    await assert.rejects(namespace.delete('k', { expectedVersion: 7 }), said('"k"', '"name/space"', 'version 7'));
+    for (const options of [{}, { namespace: 'name/space' }]) {
+      const lease = await project.locks().acquire('lock', options);
+      const unavailable = project.locks().withLock('lock', options, assert.fail);
+      await assert.rejects(unavailable, said('"lock"', `"${options.namespace ?? 'default'}"`));
+      await lease.release();
+    }
   });
 
   test('arguments of a wrong type are named', async () => {
@@ -254,6 +293,14 @@ describe('locks', () => {
     const aborted = AbortSignal.abort('why');
     await assert.rejects(locks.withLock('k', assert.fail, aborted), (reason) => reason === 'why');
     await assert.rejects(locks.withLock('k', {}, assert.fail, aborted), (reason) => reason === 'why');
+    for (const options of [{ namespace: 'n' }, {}, () => {}, 'n']) {
+      const wrong = locks.withLock('k', assert.fail, options);
+      await assert.rejects(
+        wrong,
+        (error) =>
+          invalid('options')(error) && /before the callback: withLock\(key, options, callback/.test(error.message),
+      );
+    }
     await assert.rejects(locks.withLock('k'), invalid('callback'));
     await assert.rejects(locks.withLock('k', {}, 7), invalid('callback'));
     assert.ok(await locks.acquire('k'), 'it is free');
@@ -267,6 +314,44 @@ describe('locks', () => {
     }
     for (const deadline of ['soon', Number.NaN, new Date(Number.NaN)]) {
       assert.throws(() => project.locks({ deadline }), invalid('deadline'));
+    }
+  });
+
+  test('a promise is no value, and the error says what to do', async () => {
+    const namespace = open().state.namespace('n');
+    for (const promise of [
+      Promise.resolve(1),
+      Promise.reject(new Error('unheard')),
+      runInNewContext('Promise.resolve(1)'),
+    ]) {
+      await assert.rejects(
+        namespace.set('k', promise),
+        (error) => invalid('value')(error) && /await it/.test(error.message),
+      );
+      promise.catch(() => {});
+    }
+    assert.equal(await namespace.get('k'), null);
+  });
+
+  test('a conflict says which entry and version, and a lock which it is', async () => {
+    const project = open();
+    const namespace = project.state.namespace('name/space');
+    await namespace.set('k', 1);
+    const said =
+      (...words) =>
+      (error) =>
+        words.every((word) => error.message.includes(word));
+    await assert.rejects(
+      namespace.set('k', 2, { expectedVersion: 0 }),
+      said('"k"', '"name/space"', 'expectedVersion is 0'),
+    );
+    await assert.rejects(namespace.set('k', 2, { expectedVersion: 7 }), said('"k"', '"name/space"', 'version 7'));
+    await assert.rejects(namespace.delete('k', { expectedVersion: 7 }), said('"k"', '"name/space"', 'version 7'));
+    for (const options of [{}, { namespace: 'name/space' }]) {
+      const lease = await project.locks().acquire('lock', options);
+      const unavailable = project.locks().withLock('lock', options, assert.fail);
+      await assert.rejects(unavailable, said('"lock"', `"${options.namespace ?? 'default'}"`));
+      await lease.release();
     }
   });
 

@@ -16,6 +16,7 @@ import {
   type StoreSettings,
 } from './native';
 import { type Carrier, Operation } from './operation';
+import type { ExpectedEntry } from './project-errors';
 import { settle } from './results';
 import { isSignal, watch } from './signals';
 import { Answers, Ask, Batch, HEADER, isAnswer, lengthOf, MOST, partOf, Strings, Tell } from './wire';
@@ -145,6 +146,7 @@ export class Bridge implements Carrier {
     this.#keeper.busy = this;
     if (details !== undefined) {
       operation.keys = details.keys;
+      operation.expected = details.expected;
       operation.blob = details.blob === true;
       operation.payload = details.payload;
     }
@@ -308,6 +310,7 @@ export class Bridge implements Carrier {
 /** What a request holds besides its record. */
 export interface Details {
   keys?: readonly string[];
+  expected?: ExpectedEntry;
   blob?: boolean;
   /** Handed over part by part. */
   payload?: Uint8Array;

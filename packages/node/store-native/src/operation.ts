@@ -2,6 +2,7 @@
 
 import { errorOf } from './errors';
 import type { StoreFailure } from './native';
+import type { ExpectedEntry } from './project-errors';
 import { type Abortable, unwatch } from './signals';
 import type { Ask } from './wire';
 
@@ -25,6 +26,8 @@ export class Operation implements Abortable {
   payload: Uint8Array | undefined;
   /** The keys that a write puts, in order. */
   keys: readonly string[] | undefined;
+  /** What a change of an entry expects. */
+  expected: ExpectedEntry | undefined;
   /** Whether what is found is a blob. */
   blob = false;
   #carrier: Carrier | undefined;

@@ -18,12 +18,28 @@ abstract class ProjectError extends Error {
   }
 }
 
+/** Which version of an entry a call asked for. */
+export interface ExpectedEntry {
+  readonly namespace: string;
+  readonly key: string;
+  readonly version: number;
+}
+
 /** The expected version was not there. */
 export class StateConflictError extends ProjectError {
   override readonly code = 'ZLINK_STATE_CONFLICT';
-  constructor(from?: From) {
-    super('the entry does not have the expected version; read it and try again', from);
+  constructor(expected?: ExpectedEntry, from?: From) {
+    super(`${conflict(expected)}; read it and try again`, from);
   }
+}
+
+function conflict(expected: ExpectedEntry | undefined): string {
+  if (expected === undefined) return 'the entry does not have the expected version';
+  const { namespace, key, version } = expected;
+  const entry = `entry ${JSON.stringify(key)} in namespace ${JSON.stringify(namespace)}`;
+  return version === 0
+    ? `there is an ${entry}, expectedVersion is 0`
+    : `the ${entry} does not have the expected version ${version}`;
 }
 
 /** The project has 100,000 live entries, and this would be one more. */
@@ -58,8 +74,8 @@ export class LockLostError extends ProjectError {
 export class LockUnavailableError extends ProjectError {
   override readonly code = 'ZLINK_LOCK_UNAVAILABLE';
   override readonly retryable = true;
-  constructor(key: string) {
-    super(`the lock ${JSON.stringify(key)} could not be had in time`);
+  constructor(key: string, namespace = 'default') {
+    super(`the lock ${JSON.stringify(key)} in namespace ${JSON.stringify(namespace)} could not be had in time`);
   }
 }
 

@@ -2,8 +2,9 @@
 
 // Project state and locks.
 
+import { isPromise } from 'node:util/types';
 import { numberOf, objectOf, stringOf } from './arguments';
-import { bridge } from './bridge';
+import { bridge, type Details } from './bridge';
 import { thrown, Wrong } from './errors';
 import { Handle } from './handle';
 import { LockUnavailableError } from './project-errors';
@@ -186,6 +187,11 @@ class Namespace implements StateNamespace {
 
   set<T>(key: string, value: T, options?: StateWriteOptions, signal?: AbortSignal): Promise<StateEntry<T>> {
     let text: unknown;
+    if (isPromise(value)) {
+      return Promise.reject(
+        thrown(new Wrong('type', 'value', 'must be a JSON value, got a promise: await it first'), Ask.StateSet),
+      );
+    }
     try {
       // Before the request is packed: it may run code of the caller's.
       text = JSON.stringify(value);
@@ -204,7 +210,7 @@ class Namespace implements StateNamespace {
       const most = this.#handle.limits.json;
       if (text.length > most) throw new Wrong('range', 'value', `must be at most ${most} bytes of JSON text, got more`);
       batch.text(text, 'value');
-      return undefined;
+      return this.#expected(key, expectedVersion);
     });
   }
 
@@ -213,8 +219,13 @@ class Namespace implements StateNamespace {
       this.#address(batch, key);
       const { expectedVersion } = optionsOf<StateDeleteOptions>(options, ['expectedVersion']);
       packNumber(batch, expectedVersion, 'expectedVersion');
-      return undefined;
+      return this.#expected(key, expectedVersion);
     });
+  }
+
+  /** What a conflict is to tell. */
+  #expected(key: string, version: number | undefined): Details | undefined {
+    return version === undefined ? undefined : { expected: { namespace: this.name, key, version } };
   }
 
   #address(batch: Batch, key: string): undefined {
@@ -278,12 +289,16 @@ class Locks implements DistributedLocks {
   ): Promise<T> {
     const short = typeof second === 'function';
     const callback = short ? second : third;
+    if (short && third !== undefined && third !== null && !isSignal(third)) {
+      const problem = 'must come before the callback: withLock(key, options, callback, signal)';
+      throw thrown(new Wrong('type', 'options', problem), Ask.LockAcquire);
+    }
     const [options, signal] = short ? [undefined, third as AbortSignal | undefined] : [second, fourth];
     if (typeof callback !== 'function') {
       throw thrown(new Wrong('type', 'callback', 'must be a function'), Ask.LockAcquire);
     }
     const lease = await this.acquire(key, options, signal);
-    if (lease === null) throw new LockUnavailableError(key);
+    if (lease === null) throw new LockUnavailableError(key, options?.namespace);
     let result: T;
     try {
       result = await callback(lease);

@@ -69,7 +69,7 @@ export function settle(
       else operation.resolve(operation.kind === Ask.StateDelete ? false : null);
       break;
     case Tell.VersionConflict:
-      operation.refuse((raise) => new StateConflictError(raise));
+      operation.refuse((raise) => new StateConflictError(operation.expected, raise));
       break;
     case Tell.LimitReached:
       operation.refuse((raise) => new RateLimitError(raise));

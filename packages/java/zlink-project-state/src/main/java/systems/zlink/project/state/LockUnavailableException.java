@@ -9,9 +9,15 @@ public final class LockUnavailableException extends ZLinkStoreException {
     /**
      * Makes one.
      *
+     * @param namespace the namespace of the lock
      * @param key the key of the lock
      */
-    public LockUnavailableException(String key) {
-        super("LOCK_UNAVAILABLE", "notApplied", true, "the lock \"" + key + "\" could not be had in time", null);
+    public LockUnavailableException(String namespace, String key) {
+        super(
+                "LOCK_UNAVAILABLE",
+                "notApplied",
+                true,
+                "the lock \"" + key + "\" in namespace \"" + namespace + "\" could not be had in time",
+                null);
     }
 }

@@ -42,7 +42,7 @@ record Locks(NativeLocks locks) implements DistributedLocks {
             if (failure != null) {
                 result.completeExceptionally(failure);
             } else if (lease.isEmpty()) {
-                result.completeExceptionally(new LockUnavailableException(key));
+                result.completeExceptionally(new LockUnavailableException(namespaceOf(options), key));
             } else if (result.isDone()) {
                 lease.get().release();
             } else {
@@ -52,6 +52,10 @@ record Locks(NativeLocks locks) implements DistributedLocks {
         // Whatever else ends the stage (a cancellation, orTimeout) ends the wait.
         result.whenComplete((value, failure) -> acquiring.cancel(false));
         return result;
+    }
+
+    private static String namespaceOf(LockOptions options) {
+        return options == null || options.namespace() == null ? "default" : options.namespace();
     }
 
     private static <T> void holding(

@@ -34,7 +34,7 @@ record State(NativeProject project) implements ProjectState {
                 if (answer instanceof Entry entry) {
                     return decoded(entry);
                 }
-                throw answer == Nothing.LIMIT_REACHED ? new RateLimitException() : new StateConflictException();
+                throw answer == Nothing.LIMIT_REACHED ? new RateLimitException() : new StateConflictException(name, key, how.expectedVersion());
             }));
         }
 
@@ -43,7 +43,7 @@ record State(NativeProject project) implements ProjectState {
             Long expectedVersion = options == null ? null : options.expectedVersion();
             return Checked.call(() -> project.delete(name, key, expectedVersion, cancellation, answer -> {
                 if (answer == Nothing.VERSION_CONFLICT) {
-                    throw new StateConflictException();
+                    throw new StateConflictException(name, key, expectedVersion);
                 }
                 return answer != Nothing.ABSENT;
             }));

@@ -8,8 +8,20 @@ public final class StateConflictException extends ZLinkStoreException {
 
     /**
      * Makes one.
+     *
+     * @param namespace the namespace of the entry
+     * @param key the key of the entry
+     * @param expectedVersion the version that was expected
      */
-    public StateConflictException() {
-        super("STATE_CONFLICT", "notApplied", false, "the entry does not have the expected version; read it and try again", null);
+    public StateConflictException(String namespace, String key, long expectedVersion) {
+        super("STATE_CONFLICT", "notApplied", false, said(namespace, key, expectedVersion), null);
+    }
+
+    private static String said(String namespace, String key, long expectedVersion) {
+        String entry = "entry \"" + key + "\" in namespace \"" + namespace + "\"";
+        return (expectedVersion == 0
+                        ? "there is an " + entry + ", expectedVersion is 0"
+                        : "the " + entry + " does not have the expected version " + expectedVersion)
+                + "; read it and try again";
     }
 }

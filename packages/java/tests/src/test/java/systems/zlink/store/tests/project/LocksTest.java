@@ -236,7 +236,7 @@ class LocksTest {
     void withoutTheLockTheWorkIsNotBegun() throws Throwable {
         join(locks.acquire("k"));
         Object end = end(locks.withLock("k", waiting(20), lease -> fail()));
-        assertTrue(assertInstanceOf(LockUnavailableException.class, end).getMessage().contains("\"k\""));
+        assertTrue(assertInstanceOf(LockUnavailableException.class, end).getMessage().contains("\"k\" in namespace \"default\""));
     }
 
     @Test

@@ -22,7 +22,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import systems.zlink.project.state.*;
 import systems.zlink.store.ZLinkStoreException;
-import systems.zlink.store.ZLinkStoreFailure;
 
 /** What is Java's own about a project and its state: options, values, exceptions. */
 class StateTest {
@@ -201,15 +200,18 @@ class StateTest {
             StateNamespace<String> namespace = project.state().namespace("n");
             StateWriteOptions absent = StateWriteOptions.defaults().withExpectedVersion(0);
             assertEquals(1, join(namespace.set("k", "1", absent)).version());
-            ZLinkStoreFailure conflict = assertInstanceOf(StateConflictException.class, end(namespace.set("k", "2", absent)));
+            StateConflictException conflict = assertInstanceOf(StateConflictException.class, end(namespace.set("k", "2", absent)));
             assertEquals(
                     List.of("STATE_CONFLICT", "notApplied", false), List.of(conflict.code(), conflict.outcome(), conflict.retryable()));
-            assertInstanceOf(StateConflictException.class, end(namespace.delete("k", StateDeleteOptions.defaults().withExpectedVersion(2))));
+            assertTrue(conflict.getMessage().startsWith("there is an entry \"k\" in namespace \"n\", expectedVersion is 0"));
+            conflict = assertInstanceOf(
+                    StateConflictException.class, end(namespace.delete("k", StateDeleteOptions.defaults().withExpectedVersion(2))));
+            assertTrue(conflict.getMessage().startsWith("the entry \"k\" in namespace \"n\" does not have the expected version 2"));
             assertTrue(join(namespace.delete("k", new StateDeleteOptions(1L))));
             assertFalse(join(namespace.delete("k")));
             assertFalse(join(namespace.delete("k", new StateDeleteOptions(0L))));
             for (ZLinkStoreException other : List.of(
-                    new RateLimitException(), new LockLostException(), new LockUnavailableException("k"))) {
+                    new RateLimitException(), new LockLostException(), new LockUnavailableException("n", "k"))) {
                 assertEquals("notApplied", other.outcome());
                 assertEquals(other instanceof LockLostException, !other.retryable());
             }
