@@ -46,6 +46,43 @@ async fn both_ways_leave_the_same_behind() {
     assert_eq!((rig.leases(), rig.expiring(), rig.ask("HLEN", "l", &[]).number()), (0, 0, 1));
 }
 
+#[tokio::test]
+async fn an_expired_lease_is_lost_on_both_ways() {
+    let rig = Rig::start(&[]);
+    let project = rig.process();
+    let locks = project.locks();
+    for long in [false, true] {
+        let lease = take(&locks, "k").await;
+        let raw = format!("{} {} {} 30000", lease.id(), lease.fencing_token(), rig.now());
+        rig.ask("HSET", "l", &["7:default:k", &raw]);
+        if long {
+            somebody_waits(&rig);
+        }
+        assert_eq!(lease.renew(None).await.unwrap(), RenewResult::Lost);
+        assert!(locks.attach(&lease.id()).await.unwrap().is_none());
+        assert_eq!(lease.release().await.unwrap(), ReleaseResult::Lost);
+        let next = take(&locks, "k").await;
+        assert!(next.fencing_token() > lease.fencing_token());
+        release(&next).await;
+    }
+}
+
+#[tokio::test]
+async fn the_expired_leases_of_other_locks_leave_with_the_next_acquire() {
+    let rig = Rig::start(&[]);
+    let project = rig.process();
+    for number in 0..10 {
+        let lease = take(&project.locks(), &format!("old{number}")).await;
+        let (lock, now) = (format!("7:default:{}", lease.key()), rig.now().to_string());
+        rig.ask("HSET", "l", &[&lock, &format!("{} {} {now} 30000", lease.id(), lease.fencing_token())]);
+        rig.ask("ZADD", "d", &[&now, &lock]);
+        let next = take(&project.locks(), "k").await;
+        assert!(next.fencing_token() > lease.fencing_token());
+        assert_eq!((rig.leases(), rig.expiring()), (1, 1));
+        release(&next).await;
+    }
+}
+
 /// † The short way does not renew the native expiry of the keys with every lease.
 #[tokio::test]
 async fn what_holds_leases_outlives_them_and_then_goes_by_itself() {

@@ -95,6 +95,32 @@ async fn dead_heads_are_skipped_at_the_next_look_however_many_they_are() {
     assert_eq!((rig.waiters(), rig.ask("ZCARD", "h", &[]).number()), (0, 0));
 }
 
+/// † Nobody knows when it was last heard: that was lost.
+#[tokio::test]
+async fn a_head_that_was_never_heard_is_dead() {
+    let rig = Rig::start(&[]);
+    let project = rig.process();
+    rig.ask("ZADD", "q", &["0", &place("7:default:k", 1)]);
+    rig.ask("HSET", "w", &[&id(1), &place("7:default:k", 1)]);
+    release(&take(&project.locks(), "k").await).await;
+    assert_eq!((rig.waiters(), rig.ask("HLEN", "w", &[]).number()), (0, 0));
+}
+
+#[tokio::test]
+async fn the_dead_leave_the_queues_of_other_locks_too() {
+    let rig = Rig::start(&[]);
+    let project = rig.process();
+    let long_ago = (rig.now() - 10_000).to_string();
+    for number in 0..300 {
+        let place = place(&format!("7:default:other{number}"), number);
+        rig.ask("ZADD", "q", &["0", &place]);
+        rig.ask("HSET", "w", &[&id(number), &place]);
+        rig.ask("ZADD", "h", &[&long_ago, &id(number)]);
+    }
+    release(&take(&project.locks(), "k").await).await;
+    assert_eq!((rig.waiters(), rig.ask("HLEN", "w", &[]).number(), rig.ask("ZCARD", "h", &[]).number()), (0, 0, 0));
+}
+
 /// † A waiter whose heartbeats lie in the future, because the server's clock was set back, is not immortal.
 #[tokio::test]
 async fn a_dead_head_is_skipped_when_the_clock_was_set_back() {

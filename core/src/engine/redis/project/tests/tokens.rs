@@ -41,6 +41,14 @@ async fn the_lease_alone_keeps_the_token_across_release_and_expiry() {
     release(&lease).await;
     assert_eq!(token(&project).await, lease.fencing_token() + 1, "released");
 
+    // The counter has begun anew, with another lock.
+    ahead(&rig);
+    let lease = take(&project.locks(), "k").await;
+    rig.ask("DEL", "t", &[]);
+    release(&take(&project.locks(), "other").await).await;
+    release(&lease).await;
+    assert_eq!(token(&project).await, lease.fencing_token() + 1, "released behind another");
+
     // It expires: in what is left of it, since nobody waits for five seconds here.
     for sweeper in ["k", "other"] {
         ahead(&rig);
