@@ -162,6 +162,7 @@ async fn tokens_grow_over_every_end_of_a_lease() {
             let lease = take(&project.locks(), "k").await;
             assert!(lease.fencing_token() > last && lease.fencing_token() <= limits::MAX_SAFE_INTEGER);
             last = lease.fencing_token();
+            assert!(last >= 1_000_000_000, "the clock's µs");
             free(&lease).await;
         }
         let other = take(&project.locks(), "other").await;

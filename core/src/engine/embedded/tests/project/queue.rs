@@ -19,6 +19,8 @@ async fn in_order<S: Storage>(core: &Arc<Core<S>>) {
         let first = waiters.remove(0);
         assert_eq!(project.locks().acquire("k", waiting(0)).await.unwrap().map(|lease| lease.id()), None, "nobody pushes in");
         free(&held).await;
+        // It is free, or the first one's already.
+        assert_eq!(project.locks().acquire("k", waiting(0)).await.unwrap().map(|lease| lease.id()), None, "nobody overtakes");
         let next = had(first).await;
         assert!(next.fencing_token() > held.fencing_token());
         assert!(waiters.iter_mut().all(is_pending));
