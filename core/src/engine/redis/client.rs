@@ -21,7 +21,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 /// With less time left than this nothing is tried again.
 const TOO_LATE: Duration = Duration::from_millis(30);
 /// How much earlier than the deadline WAIT ends.
-const WAIT_MARGIN: Duration = Duration::from_millis(150);
+const WAIT_MARGIN: Duration = Duration::from_millis(250);
+/// How much earlier behind a script's hash: if the server does not know it, its text and a WAIT of its own come after it.
+const WAIT_MARGIN_BY_HASH: Duration = Duration::from_millis(700);
 /// How long the key of [`Client::look`] lives that makes the connection's write.
 const WITNESS_LIFE_MS: &str = "60000";
 
@@ -145,7 +147,7 @@ impl Client {
     pub(crate) async fn look(&self, commands: Vec<Command>, witness: &Bytes, call: &Call) -> Result<Vec<Reply>, Failure> {
         let count = commands.len();
         let mut batch = Batch { commands, atomic: false };
-        let line = self.acknowledge(Line::Small, &mut batch, Acked::ByWitness(witness), call.deadline);
+        let line = self.acknowledge(Line::Small, &mut batch, Acked::ByWitness(witness), WAIT_MARGIN, call.deadline);
         let mut replies = self.commands(line, batch, true, call).await?;
         self.acknowledged(replies.split_off(count.min(replies.len())))?;
         Ok(replies)
@@ -220,7 +222,8 @@ impl Client {
             }
             let read_only_calls = scripts.read_only_calls();
             let mut batch = Batch { commands: vec![script.command(by_text, read_only_calls, &keys, &args)], atomic: false };
-            let line = if script.is_commit() { self.acknowledge(line, &mut batch, acked, deadline) } else { line };
+            let margin = if by_text { WAIT_MARGIN } else { WAIT_MARGIN_BY_HASH };
+            let line = if script.is_commit() { self.acknowledge(line, &mut batch, acked, margin, deadline) } else { line };
             let now = rounds.call(&call);
             let result = self.transport.send(line, self.slot, Arc::new(batch), &now).await;
             let Some(mut replies) = rounds.judge(result, Judge::First, repeat, &call).await? else { continue };
@@ -251,8 +254,8 @@ impl Client {
         script.is_commit() && self.transport.min_acked_replicas() > 0
     }
 
-    /// Puts WAIT behind what `batch` writes, where replicas must acknowledge.
-    fn acknowledge(&self, line: Line, batch: &mut Batch, acked: Acked<'_>, deadline: Instant) -> Line {
+    /// Puts WAIT behind what `batch` writes, where replicas must acknowledge. It ends by `margin` before the deadline.
+    fn acknowledge(&self, line: Line, batch: &mut Batch, acked: Acked<'_>, margin: Duration, deadline: Instant) -> Line {
         let wanted = self.transport.min_acked_replicas();
         if wanted == 0 {
             return line;
@@ -264,7 +267,7 @@ impl Client {
         }
         // Its own end comes before ours, so that it can say how many there were. The server looks at it ten times a second.
         let left = deadline.saturating_duration_since(ambient::monotonic());
-        let left = (left - (left / 10).max(WAIT_MARGIN).min(left / 2)).as_millis().max(1);
+        let left = (left - (left / 10).max(margin).min(left / 2)).as_millis().max(1);
         batch.commands.push(vec![word(b"WAIT"), wanted.to_string().into(), left.to_string().into()]);
         Line::Acked
     }

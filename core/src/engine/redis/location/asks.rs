@@ -38,6 +38,11 @@ impl Ask {
         Self::new("LRANGE", vec![key.clone()], vec![Bytes::from_static(b"0"), Bytes::from_static(b"-1")])
     }
 
+    /// How many bytes a string has.
+    pub(super) fn size(key: Bytes) -> Self {
+        Self::new("STRLEN", vec![key], Vec::new())
+    }
+
     pub(super) fn strings(keys: Vec<Bytes>) -> Self {
         Self::new("MGET", keys, Vec::new())
     }

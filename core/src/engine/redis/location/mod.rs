@@ -22,7 +22,7 @@ mod tidy;
 mod writes;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -50,6 +50,8 @@ struct Inner {
     ambient: Arc<dyn Ambient>,
     reads: Reads,
     writes: Writes,
+    /// What the largest of the records takes that scans have seen of late.
+    largest: AtomicU64,
     reaper: Reaper,
 }
 
@@ -64,6 +66,7 @@ impl RedisLocation {
             ambient,
             reads: Reads::new(),
             writes: Writes::new(),
+            largest: AtomicU64::new(0),
             reaper: Reaper::new(),
         }))
     }

@@ -2,6 +2,7 @@
 //! later ones saved. Every step sees whether the snapshot still stands, and is worth nothing if not.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 
@@ -12,17 +13,16 @@ use super::layout::SnapshotId;
 use super::record::Record;
 use super::scan::{CHUNK, Range, VERSION, names};
 use super::snapshots::{Entry, entries};
+use crate::ambient::random;
 use crate::call::Call;
 use crate::contract::{Error, Key, ScanRequest, StoreTime, limits};
 use crate::engine::redis::client::Client;
 use crate::engine::redis::transport::Reply;
 
 /// About how many bytes of records one step asks for.
-const STEP_BYTES: usize = 1_048_576;
-/// Most records of a step.
-const MOST: usize = 1_024;
-/// How much larger a step may be than the one before, whatever the records before took.
-const GROWTH: usize = 4;
+const STEP_BYTES: u64 = 1_048_576;
+/// Most saved records that were moved, whose sizes nobody knows, of one reply.
+const MOVED: usize = 16;
 
 /// What a page found.
 pub(super) struct Found {
@@ -37,6 +37,14 @@ pub(super) struct Found {
 enum Saved {
     Here(Record),
     Moved { sequence: u64, expires: u64, epoch: SnapshotId },
+}
+
+/// What one step found.
+struct Step {
+    now: StoreTime,
+    records: Vec<(Key, Record)>,
+    /// How many bytes the next records take.
+    sizes: Vec<u64>,
 }
 
 /// One snapshot as one step saw it.
@@ -61,7 +69,7 @@ impl Inner {
         let limit = request.limit as usize;
         let mut last = after.cloned();
         let mut items: Vec<(Key, Record)> = Vec::new();
-        let (mut size, mut chunk) = (0, CHUNK);
+        let mut size = 0;
         // Steps in a row that found only names of dead records.
         let mut barren = 0_u32;
         loop {
@@ -74,24 +82,37 @@ impl Inner {
             let mut left: VecDeque<Key> = names(&mut fields)?.into();
             let ended = left.len() < fetched;
             last = left.back().cloned().or(last);
+            // What the first of those that are left take, once they were measured one by one; and until then, how many are
+            // read at once.
+            let (mut sizes, mut most) = (VecDeque::new(), CHUNK);
             while !left.is_empty() {
-                let wanted = (limit + 1 - items.len()) << barren.min(10);
-                let step: Vec<Key> = left.drain(..chunk.min(wanted).min(left.len())).collect();
-                let count = step.len();
-                let Some((at, records)) = self.step(client, id, sequence, step, call).await? else { return Ok(None) };
-                now = at;
-                barren = if records.is_empty() { barren + 1 } else { 0 };
-                let mut bytes = 0;
-                for (key, record) in records {
-                    let item = key.as_bytes().len() + record.value.len() + VERSION;
-                    bytes += item;
-                    size += item;
+                let wanted = ((limit + 1 - items.len()) << barren.min(10)).min(left.len());
+                let known = !sizes.is_empty();
+                let count = if known { fitting(&mut sizes, wanted) } else { self.unmeasured(STEP_BYTES).min(most).min(wanted) };
+                let step: Vec<Key> = left.drain(..count).collect();
+                let behind = || left.iter().take(wanted - count);
+                // Small records say nothing of those behind them: a sample is measured, and where that is not enough, each.
+                let sample = most == CHUNK && self.unmeasured(STEP_BYTES) >= CHUNK;
+                let measured: Vec<&Key> = match (known, sample) {
+                    (true, _) => Vec::new(),
+                    (false, true) => sampled(behind(), random(&*self.ambient)),
+                    (false, false) => behind().collect(),
+                };
+                let found = self.step(client, id, sequence, step, &measured, call).await?;
+                most = usize::MAX;
+                let Some(found) = found else { return Ok(None) };
+                now = found.now;
+                if !sample {
+                    sizes.extend(found.sizes);
+                }
+                barren = if found.records.is_empty() { barren + 1 } else { 0 };
+                for (key, record) in found.records {
+                    size += key.as_bytes().len() + record.value.len() + VERSION;
                     if items.len() == limit || (size > limits::MAX_ENCODED && !items.is_empty()) {
                         return Ok(Some(Found { items, more: true, now }));
                     }
                     items.push((key, record));
                 }
-                chunk = (STEP_BYTES * count / bytes.max(1)).clamp(1, chunk * GROWTH).min(MOST);
             }
             if ended {
                 return Ok(Some(Found { items, more: false, now }));
@@ -99,20 +120,42 @@ impl Inner {
         }
     }
 
-    /// The records of `keys` that the snapshot shows.
+    /// How many records take about `bytes`, if they are like the largest that were seen of late.
+    pub(super) fn unmeasured(&self, bytes: u64) -> usize {
+        let count = bytes / self.largest.load(Ordering::Relaxed).max(1);
+        usize::try_from(count).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Takes note of what records take.
+    fn saw_sizes(&self, sizes: impl Iterator<Item = u64>) {
+        if let Some(largest) = sizes.max() {
+            let before = self.largest.load(Ordering::Relaxed);
+            self.largest.store(largest.max((3 * before + largest) / 4), Ordering::Relaxed);
+        }
+    }
+
+    /// The records of `keys` that the snapshot shows, and what those of `measured` take.
     async fn step(
         &self,
         client: &Client,
         id: SnapshotId,
         sequence: u64,
         keys: Vec<Key>,
+        measured: &[&Key],
         call: &Call,
-    ) -> Result<Option<(StoreTime, Vec<(Key, Record)>)>, Error> {
-        let records = keys.iter().map(|key| self.layout.record(key.as_bytes())).collect();
-        let mut fields = ask(client, self.guarded(Ask::strings(records)), call).await?;
+    ) -> Result<Option<Step>, Error> {
+        let record = |key: &Key| self.layout.record(key.as_bytes());
+        let mut asks = self.guarded(Ask::strings(keys.iter().map(record).collect()));
+        asks.extend(measured.iter().map(|key| Ask::size(record(key))));
+        let mut fields = ask(client, asks, call).await?;
         let Some(seen) = self.seen(&mut fields, id, sequence)? else { return Ok(None) };
         let mut now = seen.now;
         let mut current = fields.array()?.replies();
+        let sizes = fields.replies().map(|size| match size {
+            Reply::Int(size) => u64::try_from(size).unwrap_or(0),
+            // No string: nothing will be read there.
+            _ => 0,
+        });
         let (mut shown, mut changed) = (Vec::with_capacity(keys.len()), Vec::new());
         for at in 0..keys.len() {
             let record = match current.next() {
@@ -133,9 +176,12 @@ impl Inner {
                 shown[at] = record;
             }
         }
+        let sizes: Vec<u64> = sizes.collect();
+        let read = shown.iter().flatten().map(|record| record.value.len() as u64);
+        self.saw_sizes(read.chain(sizes.iter().copied()));
         let live = |record: Record| record.is_live(seen.start).then_some(record);
         let shown = keys.into_iter().zip(shown).filter_map(|(key, record)| Some((key, record.and_then(live)?)));
-        Ok(Some((now, shown.collect())))
+        Ok(Some(Step { now, records: shown.collect(), sizes }))
     }
 
     /// What `epochs` saved of the records of `names` that the snapshot shows.
@@ -175,13 +221,14 @@ impl Inner {
             _ => None,
         });
         let moved: Vec<Bytes> = moved.collect();
-        let (mut now, mut large) = (seen.now, Vec::new().into_iter());
-        if !moved.is_empty() {
-            let mut answer = ask(client, self.guarded(Ask::strings(moved)), call).await?;
+        let (mut now, mut large) = (seen.now, Vec::with_capacity(moved.len()));
+        for some in moved.chunks(MOVED) {
+            let mut answer = ask(client, self.guarded(Ask::strings(some.to_vec())), call).await?;
             let Some(seen) = self.seen(&mut answer, id, sequence)? else { return Ok(None) };
             now = seen.now;
-            large = answer.array()?.replies();
+            large.extend(answer.array()?.replies());
         }
+        let mut large = large.into_iter();
         let mut records = Vec::with_capacity(saved.len());
         for saved in saved {
             records.push(match saved {
@@ -216,6 +263,25 @@ impl Inner {
         self.writes.known.lock().learn(entries);
         Ok(seen)
     }
+}
+
+/// One of each eight keys, whichever.
+fn sampled<'a>(keys: impl Iterator<Item = &'a Key>, random: [u8; 128]) -> Vec<&'a Key> {
+    let which = |at: usize| usize::from(random[at / 8 % random.len()]) % 8;
+    keys.enumerate().filter(|(at, _)| at % 8 == which(*at)).map(|(_, key)| key).collect()
+}
+
+/// Takes the sizes of as many records as one step asks for, `most` of them at most.
+fn fitting(sizes: &mut VecDeque<u64>, most: usize) -> usize {
+    let (mut count, mut sum) = (0, 0);
+    while let Some(size) = sizes.front()
+        && count < most
+        && (count == 0 || sum + size <= STEP_BYTES)
+    {
+        (count, sum) = (count + 1, sum + size);
+        sizes.pop_front();
+    }
+    count
 }
 
 impl Saved {

@@ -102,7 +102,7 @@ impl Inner {
     /// A scan of few names: if nobody put or deleted one between reading the names and reading the records, the latter is an
     /// instant of its own and needs no snapshot.
     async fn small_scan(&self, client: &Client, request: &ScanRequest, call: &Call) -> Result<Option<ScanPage>, Error> {
-        let most = CHUNK.min(request.limit as usize);
+        let most = CHUNK.min(self.unmeasured(2 * limits::MAX_ENCODED as u64)).min(request.limit as usize);
         let range = Range::new(&request.prefix, None);
         let look = || [Ask::time(), Ask::get(&self.layout.format), range.ask(&self.layout.index, most + 1)];
         let mut fields = ask(client, look().into(), call).await?;

@@ -7,8 +7,12 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::contract::{
+    BlobReference, Key, LockOptions, Mutation, ProjectId, Retention, ScanRequest, ScanResult, StateWriteOptions, WriteRequest,
+};
 use crate::engine::redis::client::Script;
 use crate::engine::redis::host::{HostClient, Hosted};
+use crate::{Endpoint, LocationStore, Project, ProjectOptions, RelocationStore, StoreOptions};
 
 static LOOK: Script = Script::reading("return redis.call('GET', KEYS[1])");
 
@@ -108,4 +112,95 @@ async fn the_deadline_holds_and_failures_keep_their_side() {
     double.answer(refusal("LOADING", "Redis is loading the dataset in memory"));
     double.answer(Ok(Reply::Nil));
     assert_eq!(client.commands(Line::Small, batch(&[&["GET", "a"]]), true, &reading(5_000)).await.unwrap(), [Reply::Nil]);
+}
+
+/// The one connection of somebody else's client, on a real server.
+#[derive(Clone)]
+struct Theirs(Arc<Native>);
+
+impl std::fmt::Debug for Theirs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Theirs")
+    }
+}
+
+impl HostClient for Theirs {
+    fn send(&self, args: Vec<Bytes>) -> BoxFuture<'static, Result<Reply, Failure>> {
+        let sending = self.0.send(Line::Small, Arc::new(Batch { commands: vec![args], atomic: false }), &writing(5_000));
+        async move { sending.await.map(|mut replies| replies.remove(0)) }.boxed()
+    }
+}
+
+impl Theirs {
+    async fn say(&self, words: &[&str]) -> Reply {
+        one(&self.0, words, &writing(5_000)).await.unwrap()
+    }
+}
+
+/// A user's own optimistic transaction, which a store's operations come in between.
+struct Watching {
+    server: RedisServer,
+    theirs: Theirs,
+}
+
+impl Watching {
+    /// Does `operation` while a WATCH of the user's is pending: what happens to the watched key then must still be noticed.
+    async fn during<T>(&self, what: &str, operation: impl Future<Output = Result<T, Error>>) -> T {
+        self.theirs.say(&["WATCH", "watched"]).await;
+        let done = operation.await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        self.server.say(&["SET", "watched", what]);
+        self.theirs.say(&["MULTI"]).await;
+        self.theirs.say(&["SET", "theirs", what]).await;
+        assert_eq!(self.theirs.say(&["EXEC"]).await, Reply::Nil, "{what} consumed the WATCH");
+        done
+    }
+}
+
+/// † An EXEC of ours, and be it that of a read, would consume a WATCH that the user has pending on the same connection.
+#[tokio::test]
+async fn no_operation_consumes_a_watch_of_the_users() {
+    let server = RedisServer::start(&[]).unwrap();
+    let theirs = Theirs(native(&server.url()));
+    let endpoint = || Endpoint::Host(Arc::new(theirs.clone()));
+    let options = || StoreOptions::with_prefix("p").unwrap();
+    let location = LocationStore::open(endpoint(), options()).unwrap();
+    let relocation = RelocationStore::open(endpoint(), options()).unwrap();
+    let project = Project::open(endpoint(), ProjectId::new("w", "p").unwrap(), ProjectOptions::default()).unwrap();
+    let user = Watching { server, theirs };
+
+    let key = |at: usize| Key::new(format!("k{at:03}")).unwrap();
+    let puts = |range: std::ops::Range<usize>, bytes: usize| {
+        range.fold(WriteRequest::new(), |request, at| request.mutation(Mutation::put(key(at), vec![1; bytes])))
+    };
+    user.during("ping", location.ping()).await;
+    user.during("a put", location.write(puts(0..1, 10))).await;
+    user.during("a commit", location.write(puts(1..100, 10))).await;
+    user.during("a commit of large values", location.write(puts(100..110, 20_000))).await;
+    user.during("a read", location.read(key(1))).await;
+    user.during("a small scan", location.scan(ScanRequest::new("k00", 100))).await;
+    let first = user.during("a first page", location.scan(ScanRequest::new("", 10))).await;
+    user.during("a delete", location.write(WriteRequest::new().mutation(Mutation::delete(key(50))))).await;
+    user.during("a commit that saves records", location.write(puts(51..110, 5))).await;
+    let ScanResult::Page(first) = first else { panic!("expired") };
+    let next = ScanRequest::new("", 1_000).after(first.next_cursor.unwrap());
+    let rest = user.during("a page of what was saved", location.scan(next)).await;
+    assert!(matches!(rest, ScanResult::Page(page) if page.items.len() == 100));
+
+    for size in [10, 600_000] {
+        let name = || BlobReference::new(format!("b{size}")).unwrap();
+        let retention = || Retention::from_ms(60_000).unwrap();
+        user.during("a put of a blob", relocation.put(name(), vec![1; size], retention())).await;
+        user.during("a read of a blob", relocation.read(name())).await;
+        user.during("a renewal of a blob", relocation.renew(name(), retention())).await;
+        user.during("a delete of a blob", relocation.delete(name())).await;
+    }
+
+    let state = project.state().namespace("n").unwrap();
+    let _ = user.during("set", state.set("k", "1", StateWriteOptions::default())).await;
+    user.during("get", state.get("k")).await;
+    let _ = user.during("delete", state.delete("k", None)).await;
+    let lease = user.during("acquire", project.locks().acquire("l", LockOptions::default())).await.unwrap();
+    user.during("attach", project.locks().attach(&lease.id())).await;
+    let _ = user.during("renew", lease.renew(None)).await;
+    let _ = user.during("release", lease.release()).await;
 }

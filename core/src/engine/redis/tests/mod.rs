@@ -10,6 +10,7 @@ mod lost;
 mod scripts;
 mod sharing;
 mod silence;
+pub(super) mod tap;
 mod tls;
 mod waiting;
 

@@ -2,10 +2,10 @@
 
 use zlink_test_servers::{Action, Proxy, Settings};
 
-use super::tap::{lost, runs};
 use super::*;
 use crate::contract::{Code, Outcome};
 use crate::engine::redis::blob::wire::{DELETE, FINISH, RENEW};
+use crate::engine::redis::tests::tap::{lost, runs};
 use crate::{RelocationStore, StoreOptions};
 
 const TIMEOUT_MS: u64 = 1_500;

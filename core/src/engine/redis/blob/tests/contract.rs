@@ -7,10 +7,10 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::tap::{named, runs};
 use super::*;
 use crate::contract::{Code, Outcome, PayloadSource, limits};
 use crate::engine::redis::blob::wire::FINISH;
+use crate::engine::redis::tests::tap::{named, runs};
 
 const SIZES: [usize; 10] =
     [0, 1, 20_000, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT, 2 * SEGMENT + 1, 5 * SEGMENT + 7, limits::MAX_BLOB];

@@ -1,9 +1,9 @@
 //! When things expire, and what is left over.
 
-use super::tap::{lost, named, runs};
 use super::*;
 use crate::contract::limits;
 use crate::engine::redis::blob::wire::{DELETE, FINISH, RENEW};
+use crate::engine::redis::tests::tap::{lost, named, runs};
 
 /// How long after a minute something may still be seen for want of a finer clock.
 const SLACK: u64 = 1_000;
@@ -270,5 +270,25 @@ fn at_no_moment_is_there_a_key_without_expiry() {
     for key in rig.keys() {
         let timeout = u64::try_from(TIMEOUT.as_millis()).unwrap();
         assert!(rig.expiry(&key) <= now + timeout + MINUTE, "{key}");
+    }
+}
+
+#[test]
+fn what_expires_before_a_renewal_comes_is_missing() {
+    let rig = Arc::new(Rig::start(&[]));
+    let store = rig.store();
+    for size in [10, 2 * SEGMENT] {
+        let (expires, _) = stored(&run(store.put("x", bytes(size), 300)).unwrap());
+        // Its keys outlive it a little.
+        let looking = Arc::clone(&rig);
+        store.tap.before(runs(&RENEW), async move {
+            while looking.now() < expires.unix_ms() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            assert!(looking.keys().iter().any(|key| key.ends_with(":b")), "the machine is too slow for this test");
+        });
+        let renewed = run(store.renew("x", MINUTE)).unwrap();
+        assert!(matches!(renewed, BlobRenewResult::Missing { .. }), "{renewed:?}");
+        assert!(!run(store.has("x")));
     }
 }

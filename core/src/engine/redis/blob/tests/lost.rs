@@ -1,9 +1,9 @@
 //! Answers that get lost, and commands that come late.
 
-use super::tap::{lost, named, runs};
 use super::*;
 use crate::contract::{Code, Outcome};
 use crate::engine::redis::blob::wire::{DELETE, FINISH, RENEW};
+use crate::engine::redis::tests::tap::{lost, named, runs};
 
 #[test]
 fn a_put_finds_its_own_work_after_a_lost_answer() {

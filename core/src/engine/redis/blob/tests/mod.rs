@@ -6,14 +6,12 @@ mod cuts;
 mod expiry;
 mod lost;
 mod racing;
-mod tap;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use zlink_test_servers::RedisServer;
 
-use self::tap::Tap;
 use super::RedisRelocation;
 use super::manifest::SEGMENT;
 use crate::ambient;
@@ -24,6 +22,7 @@ use crate::contract::{
 use crate::engine::redis::client::Client;
 use crate::engine::redis::config::{Address, RedisConfig};
 use crate::engine::redis::native::Native;
+use crate::engine::redis::tests::tap::Tap;
 use crate::engine::{Engine, RelocationEngine};
 
 const TIMEOUT: Duration = Duration::from_secs(20);

@@ -1,10 +1,10 @@
 //! Callers that meet each other.
 
-use super::tap::{named, runs};
 use super::*;
 use crate::call::BLOBS;
 use crate::contract::{Code, Outcome};
 use crate::engine::redis::blob::wire::FINISH;
+use crate::engine::redis::tests::tap::{named, runs};
 
 #[test]
 fn of_two_that_put_the_same_bytes_one_stores_and_one_finds_them() {
@@ -115,6 +115,25 @@ fn a_read_that_misses_a_segment_of_a_live_upload_says_so() {
             stored(&store.put("x", bytes(3 * SEGMENT), MINUTE).await.unwrap());
         }
     });
+}
+
+#[test]
+fn something_else_in_place_of_a_segment_is_a_segment_that_is_gone() {
+    let rig = Rig::start(&[]);
+    for store in [rig.store(), rig.hosted()] {
+        run(async {
+            for (size, segment) in [(10, "b0"), (3 * SEGMENT, "b0"), (3 * SEGMENT, "bs")] {
+                stored(&store.put("x", bytes(size), MINUTE).await.unwrap());
+                let victim = rig.keys_like(segment).pop().unwrap();
+                let _: i64 = rig.ask(&["DEL", &victim]);
+                let _: i64 = rig.ask(&["RPUSH", &victim, "x"]);
+                let error = store.read("x").await.unwrap_err();
+                assert_eq!((error.code(), error.outcome()), (Code::Internal, Outcome::NotApplied), "{size} {segment}: {error}");
+                store.delete("x").await.unwrap();
+                let _: i64 = rig.ask(&["DEL", &victim]);
+            }
+        });
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::super::commit::{COMMIT, PUT};
 use super::rig::*;
-use super::tap::script;
 use crate::contract::*;
+use crate::engine::redis::tests::tap::runs;
 
 const MIB: u64 = 1_048_576;
 
@@ -175,9 +175,9 @@ async fn a_client_whose_knowledge_is_stale_does_nothing_and_tries_again() {
     let second = begin(&rig).await;
     put(&store, "k50", "newer").await;
     let calls = tap.seen();
-    assert_eq!(calls.iter().filter(|batch| script(&PUT)(batch)).count(), 1, "it knew of no snapshot");
+    assert_eq!(calls.iter().filter(|batch| runs(&PUT)(batch)).count(), 1, "it knew of no snapshot");
     // NOSCRIPT, the first, the second, one that did not know the second scan, and its repetition.
-    assert_eq!(calls.iter().filter(|batch| script(&COMMIT)(batch)).count(), 5);
+    assert_eq!(calls.iter().filter(|batch| runs(&COMMIT)(batch)).count(), 5);
     let sequence: u64 = rig.raw("GET {p}:n").await;
     assert_eq!(sequence, 104, "an answer of nothing done counts no commit");
     let of = |at: usize, value: &str| (format!("k{at:02}"), value.to_owned());

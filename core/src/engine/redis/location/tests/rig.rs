@@ -10,12 +10,12 @@ use zlink_test_servers::RedisServer;
 
 use super::super::RedisLocation;
 use super::super::snapshots::Entry;
-use super::tap::Tap;
 use crate::ambient;
 use crate::contract::*;
 use crate::engine::redis::client::Client;
 use crate::engine::redis::config::RedisConfig;
 use crate::engine::redis::sharing::Lease;
+use crate::engine::redis::tests::tap::Tap;
 use crate::engine::redis::transport::Transport;
 use crate::{LocationStore, StoreOptions};
 
@@ -47,9 +47,12 @@ impl Rig {
 
     /// A store that the test can reach into; without `transactions` as through somebody else's client.
     pub(super) fn tapped(&self, transactions: bool) -> (LocationStore, Arc<Tap>) {
-        let config = RedisConfig::parse(&self.server.url()).unwrap();
-        let tap = Tap::new(Arc::new(Lease::take(&config)), transactions);
-        (over(Arc::clone(&tap) as _), tap)
+        tapped(&self.server.url(), transactions)
+    }
+
+    /// The same, with a URL that says more.
+    pub(super) fn tapped_at(&self, url: &str) -> (LocationStore, Arc<Tap>) {
+        tapped(url, true)
     }
 
     /// A raw command; the arguments are split at spaces.
@@ -116,6 +119,11 @@ impl Rig {
     pub(super) async fn get(&self, text: &str) -> Option<String> {
         get(&self.store, text).await
     }
+}
+
+fn tapped(url: &str, transactions: bool) -> (LocationStore, Arc<Tap>) {
+    let tap = Tap::new(Arc::new(Lease::take(&RedisConfig::parse(url).unwrap())), transactions);
+    (over(Arc::clone(&tap) as _), tap)
 }
 
 /// A store over a transport.

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use super::rig::*;
 use crate::LocationStore;
 use crate::contract::*;
+use crate::engine::redis::tests::tap::runs;
 
 /// Every kind of operation, with snapshots, large values, expiry, drops and reaping.
 async fn work(store: &LocationStore) {
@@ -130,7 +131,7 @@ async fn everything_works_through_somebody_elses_client() {
         assert!(matches!(read.await.unwrap().unwrap(), ReadResult::Found(_)));
     }
     // After a lost answer, too.
-    tap.lose(super::tap::script(&super::super::commit::PUT));
+    tap.lose(runs(&super::super::commit::PUT));
     put(&store, "lost", "1").await;
     assert_eq!(get(&store, "lost").await.as_deref(), Some("1"));
 }

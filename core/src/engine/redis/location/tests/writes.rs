@@ -5,9 +5,9 @@ use tokio::task::JoinHandle;
 use super::super::commit::{COMMIT, PUT};
 use super::super::writes::WIDTH;
 use super::rig::*;
-use super::tap::{command, lost, script};
 use crate::LocationStore;
 use crate::contract::*;
+use crate::engine::redis::tests::tap::{lost, named, runs};
 
 fn put_request(name: &str) -> WriteRequest {
     WriteRequest::new().mutation(Mutation::put(key(name), "new"))
@@ -154,7 +154,7 @@ async fn in_a_group_a_failing_condition_or_foreign_data_fails_only_its_own_write
             }
         }
     }
-    assert!(tap.seen().iter().filter(|batch| script(&COMMIT)(batch)).count() <= 4, "they went in groups");
+    assert!(tap.seen().iter().filter(|batch| runs(&COMMIT)(batch)).count() <= 4, "they went in groups");
     assert_eq!(rig.raw::<u64>("GET {p}:n").await, 6, "one sequence number for each that was applied");
 }
 
@@ -213,7 +213,7 @@ async fn after_a_lost_answer_the_commit_is_known_by_its_mark() {
         let sequence: u64 = rig.raw("GET {p}:n").await;
         let raw = rig.raw.clone();
         // The answer is lost some time after the commit.
-        tap.once(script(which), 0, async move |sending| {
+        tap.once(runs(which), async move |sending| {
             sending.await?;
             let now = async || {
                 let (seconds, micros): (u64, u64) = ask(&raw, "TIME").await;
@@ -243,12 +243,12 @@ async fn a_missing_mark_proves_nothing() {
         assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::Unknown));
     };
     // It never came there.
-    tap.once(script(&PUT), 0, async |_| Err(lost()));
+    tap.once(runs(&PUT), async |_| Err(lost()));
     unknown(store.write(put_request("a")).await);
     // Somebody else has put the key since.
     put(&store, "warm", "").await;
     let other = rig.other();
-    tap.once(script(&PUT), 0, async move |sending| {
+    tap.once(runs(&PUT), async move |sending| {
         sending.await?;
         put(&other, "a", "other").await;
         Err(lost())
@@ -256,13 +256,13 @@ async fn a_missing_mark_proves_nothing() {
     unknown(store.write(put_request("a")).await);
     assert_eq!(rig.get("a").await.as_deref(), Some("other"));
     // A delete leaves no mark.
-    tap.once(script(&COMMIT), 1, async |sending| {
+    tap.once_after(1, runs(&COMMIT), async |sending| {
         sending.await?;
         Err(lost())
     });
     tap.seen();
     unknown(store.write(WriteRequest::new().mutation(Mutation::delete(key("b")))).await);
-    assert!(!tap.seen().iter().any(command("GETRANGE")), "there is nothing to look for");
+    assert!(!tap.seen().iter().any(named("GETRANGE")), "there is nothing to look for");
     assert_eq!(rig.get("b").await, None);
 }
 
@@ -272,7 +272,7 @@ async fn a_conflict_whose_answer_is_lost_is_unknown() {
     rig.put("a", "").await;
     let (store, tap) = rig.tapped(true);
     put(&store, "warm", "").await;
-    tap.lose(script(&PUT));
+    tap.lose(runs(&PUT));
     let request = put_request("a").condition(Condition::Missing { key: key("a") });
     assert_eq!(store.write(request).await.unwrap_err().outcome(), Outcome::Unknown);
 }

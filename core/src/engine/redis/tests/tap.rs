@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use futures_util::FutureExt;
@@ -13,7 +14,7 @@ use crate::contract::{Code, Error, Outcome};
 use crate::engine::redis::client::Script;
 use crate::engine::redis::transport::{Batch, Failure, Line, Reply, Scripts, Slot, Transport};
 
-pub(super) type Answered = Result<Vec<Reply>, Failure>;
+pub(crate) type Answered = Result<Vec<Reply>, Failure>;
 type Sending = BoxFuture<'static, Answered>;
 
 struct Rule {
@@ -22,24 +23,36 @@ struct Rule {
     instead: Box<dyn FnOnce(Sending) -> Sending + Send>,
 }
 
-pub(super) struct Tap {
+pub(crate) struct Tap {
     inner: Arc<dyn Transport>,
     transactions: bool,
     rules: Mutex<Vec<Rule>>,
-    seen: Mutex<Vec<Batch>>,
+    seen: Mutex<Vec<(Line, Batch)>>,
+    heaviest: Arc<AtomicUsize>,
 }
 
 impl Tap {
     /// Without `transactions` it is as somebody else's client.
-    pub(super) fn new(inner: Arc<dyn Transport>, transactions: bool) -> Arc<Self> {
-        Arc::new(Self { inner, transactions, rules: Mutex::default(), seen: Mutex::default() })
+    pub(crate) fn new(inner: Arc<dyn Transport>, transactions: bool) -> Arc<Self> {
+        Arc::new(Self { inner, transactions, rules: Mutex::default(), seen: Mutex::default(), heaviest: Arc::default() })
     }
 
-    /// For one batch of that kind, after `skip` more of them: `instead` gets what would have been done.
-    pub(super) fn once<F>(
+    /// For the next batch of that kind, and that one only: `instead` gets what would have been done.
+    pub(crate) fn once<F>(
         &self,
         which: impl Fn(&Batch) -> bool + Send + 'static,
+        instead: impl FnOnce(Sending) -> F + Send + 'static,
+    ) where
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        self.once_after(0, which, instead);
+    }
+
+    /// As [`once`](Self::once), after `skip` more batches of that kind.
+    pub(crate) fn once_after<F>(
+        &self,
         skip: usize,
+        which: impl Fn(&Batch) -> bool + Send + 'static,
         instead: impl FnOnce(Sending) -> F + Send + 'static,
     ) where
         F: Future<Output = Answered> + Send + 'static,
@@ -48,43 +61,74 @@ impl Tap {
         self.rules.lock().push(Rule { which: Box::new(which), skip, instead });
     }
 
-    /// Does something before one batch of that kind goes out.
-    pub(super) fn before<F>(&self, which: impl Fn(&Batch) -> bool + Send + 'static, skip: usize, first: F)
+    /// Does something before the next batch of that kind goes out.
+    pub(crate) fn before<F>(&self, which: impl Fn(&Batch) -> bool + Send + 'static, first: F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.once(which, skip, async move |sending| {
+        self.before_after(0, which, first);
+    }
+
+    /// As [`before`](Self::before), after `skip` more batches of that kind.
+    pub(crate) fn before_after<F>(&self, skip: usize, which: impl Fn(&Batch) -> bool + Send + 'static, first: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.once_after(skip, which, async move |sending| {
             first.await;
             sending.await
         });
     }
 
     /// Lets one batch of that kind be done, and its answer be lost.
-    pub(super) fn lose(&self, which: impl Fn(&Batch) -> bool + Send + 'static) {
-        self.once(which, 0, async |sending| {
+    pub(crate) fn lose(&self, which: impl Fn(&Batch) -> bool + Send + 'static) {
+        self.once(which, async |sending| {
             sending.await?;
             Err(lost())
         });
     }
 
+    /// How much of what was to happen has not.
+    pub(crate) fn left(&self) -> usize {
+        self.rules.lock().len()
+    }
+
     /// Everything that was to be sent since the last time.
-    pub(super) fn seen(&self) -> Vec<Batch> {
+    pub(crate) fn seen(&self) -> Vec<Batch> {
+        self.lines().into_iter().map(|(_, batch)| batch).collect()
+    }
+
+    /// The bytes of the heaviest answer to one batch since the last time.
+    pub(crate) fn heaviest(&self) -> usize {
+        self.heaviest.swap(0, Ordering::SeqCst)
+    }
+
+    /// As [`seen`](Self::seen), with the line of each.
+    pub(crate) fn lines(&self) -> Vec<(Line, Batch)> {
         std::mem::take(&mut *self.seen.lock())
     }
 }
 
+fn weight(reply: &Reply) -> usize {
+    match reply {
+        Reply::Bytes(bytes) => bytes.len(),
+        Reply::Array(items) => items.iter().map(weight).sum(),
+        _ => 0,
+    }
+}
+
 /// An answer that did not come.
-pub(super) fn lost() -> Failure {
+pub(crate) fn lost() -> Failure {
     Failure::Lost(Error::new(Code::Unavailable, Outcome::Unknown, "the connection was lost"))
 }
 
-/// Batches with that command.
-pub(super) fn command(name: &'static str) -> impl Fn(&Batch) -> bool + Send + 'static {
+/// Commands of one name.
+pub(crate) fn named(name: &'static str) -> impl Fn(&Batch) -> bool + Send + 'static {
     move |batch| batch.commands.iter().any(|command| command[0] == name)
 }
 
-/// Calls of that script.
-pub(super) fn script(script: &'static Script) -> impl Fn(&Batch) -> bool + Send + 'static {
+/// Calls of one script, by hash or by text.
+pub(crate) fn runs(script: &'static Script) -> impl Fn(&Batch) -> bool + Send + 'static {
     move |batch| batch.commands.iter().any(|command| command.len() > 1 && script.is(&command[1]))
 }
 
@@ -93,7 +137,7 @@ impl Transport for Tap {
         if !self.transactions {
             assert!(!batch.atomic && batch.commands.len() == 1, "only single commands go through somebody else's client");
         }
-        self.seen.lock().push((*batch).clone());
+        self.seen.lock().push((line, (*batch).clone()));
         let rule = {
             let mut rules = self.rules.lock();
             let place = rules.iter_mut().position(|rule| {
@@ -105,7 +149,13 @@ impl Transport for Tap {
             place.map(|place| rules.remove(place).instead)
         };
         let (inner, call) = (Arc::clone(&self.inner), call.clone());
-        let sending = async move { inner.send(line, slot, batch, &call).await }.boxed();
+        let heaviest = Arc::clone(&self.heaviest);
+        let sending = async move {
+            let replies = inner.send(line, slot, batch, &call).await?;
+            heaviest.fetch_max(replies.iter().map(weight).sum(), Ordering::SeqCst);
+            Ok(replies)
+        };
+        let sending = sending.boxed();
         match rule {
             Some(instead) => instead(sending),
             None => sending,
