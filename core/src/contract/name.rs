@@ -3,13 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::text::checked_text;
 use super::{Error, limits};
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $argument:literal, $max:expr) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(Arc<str>);
+        checked_text! { $(#[$doc])* $name, "The name." }
 
         impl $name {
             /// Checks and takes a name.
@@ -20,29 +19,6 @@ macro_rules! name {
                 let name = name.into();
                 check($argument, &name, $max)?;
                 Ok(Self(name))
-            }
-
-            /// The name.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&self.0, f)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
             }
         }
     };

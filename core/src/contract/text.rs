@@ -5,11 +5,44 @@ use std::sync::Arc;
 
 use super::{Error, limits};
 
-macro_rules! opaque_text {
-    ($(#[$doc:meta])* $name:ident, $argument:literal, $min:literal ..= $max:expr) => {
+/// A text that was checked when it was made.
+macro_rules! checked_text {
+    ($(#[$doc:meta])* $name:ident, $what:literal) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(Arc<str>);
+
+        impl $name {
+            #[doc = $what]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+    };
+}
+pub(super) use checked_text;
+
+macro_rules! opaque_text {
+    ($(#[$doc:meta])* $name:ident, $argument:literal, $min:literal ..= $max:expr) => {
+        checked_text! { $(#[$doc])* $name, "The text." }
 
         impl $name {
             /// Checks the length and takes the text as it is: no normalisation, byte order, case-sensitive.
@@ -32,32 +65,9 @@ macro_rules! opaque_text {
                 Self::new(text)
             }
 
-            /// The text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-
             /// The text's bytes.
             pub fn as_bytes(&self) -> &[u8] {
                 self.0.as_bytes()
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&self.0, f)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
             }
         }
     };

@@ -17,6 +17,7 @@ use super::snapshots::Snapshots;
 use super::storage::{Storage, Table, View};
 use crate::call::Call;
 use crate::contract::{Error, StoreTime};
+use crate::engine::{Engine, Pending};
 use crate::{ambient, background};
 
 /// How often the upkeep looks for what is over.
@@ -110,14 +111,37 @@ async fn keep_up<S: Storage>(engine: Weak<Core<S>>) {
     }
 }
 
+/// A store of any kind on an engine: `scope` is its part of the data.
+pub(super) struct Store<S: Storage, P> {
+    pub(super) held: Held<S>,
+    pub(super) scope: P,
+}
+
+impl<S: Storage, P> Store<S, P> {
+    pub(super) fn new(core: Arc<Core<S>>, scope: P) -> Self {
+        Self { held: Held(Mutex::new(Some(core))), scope }
+    }
+}
+
+impl<S: Storage, P: Send + Sync + 'static> Engine for Store<S, P> {
+    fn answers_inline(&self) -> bool {
+        S::INLINE
+    }
+
+    fn ping(&self, call: Call) -> Pending<StoreTime> {
+        let core = self.held.get();
+        async move { core?.storage.observe(call, |_, now| Ok(now)).await }.boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        self.held.release()
+    }
+}
+
 /// What a store holds of its engine until it is closed.
 pub(super) struct Held<S: Storage>(Mutex<Option<Arc<Core<S>>>>);
 
 impl<S: Storage> Held<S> {
-    pub(super) fn new(core: Arc<Core<S>>) -> Self {
-        Self(Mutex::new(Some(core)))
-    }
-
     pub(super) fn get(&self) -> Result<Arc<Core<S>>, Error> {
         self.0.lock().clone().ok_or_else(Error::closed)
     }

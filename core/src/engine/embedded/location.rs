@@ -4,9 +4,8 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
-use super::core::{Core, Held};
+use super::core::{Core, Store};
 use super::expiry::reschedule;
 use super::record::{Due, Record, Scope};
 use super::snapshots::Kept;
@@ -19,35 +18,9 @@ use crate::contract::{
 };
 use crate::engine::cursor::Position;
 use crate::engine::version::Stamp;
-use crate::engine::{Engine, LocationEngine, Pending};
+use crate::engine::{LocationEngine, Pending};
 
-pub(super) struct Location<S: Storage> {
-    held: Held<S>,
-    scope: Scope,
-}
-
-impl<S: Storage> Location<S> {
-    pub(super) fn new(core: Arc<Core<S>>, scope: Scope) -> Self {
-        Self { held: Held::new(core), scope }
-    }
-}
-
-impl<S: Storage> Engine for Location<S> {
-    fn answers_inline(&self) -> bool {
-        S::INLINE
-    }
-
-    fn ping(&self, call: Call) -> Pending<StoreTime> {
-        let core = self.held.get();
-        async move { core?.storage.observe(call, |_, now| Ok(now)).await }.boxed()
-    }
-
-    fn close(&self) -> BoxFuture<'static, ()> {
-        self.held.release()
-    }
-}
-
-impl<S: Storage> LocationEngine for Location<S> {
+impl<S: Storage> LocationEngine for Store<S, Scope> {
     fn read(&self, key: Key, call: Call) -> Pending<ReadResult> {
         let core = self.held.get();
         let key = self.scope.key(key.as_bytes());

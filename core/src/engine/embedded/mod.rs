@@ -16,42 +16,40 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use self::location::Location;
-use self::project::Project;
+use self::core::Store;
 use self::record::Scope;
-use self::relocation::Relocation;
 use super::{LocationEngine, ProjectEngine, RelocationEngine};
 use crate::ambient;
 use crate::contract::{Error, KeyPrefix, ProjectId};
 
 /// A Location Store in memory: private (`None`) or shared by name in the process.
 pub(crate) fn memory_location(name: Option<&str>, prefix: &KeyPrefix) -> Arc<dyn LocationEngine> {
-    Arc::new(Location::new(memory::open(name), Scope::new(prefix.as_str())))
+    Arc::new(Store::new(memory::open(name), Scope::new(prefix.as_str())))
 }
 
 /// A Relocation Store in memory.
 pub(crate) fn memory_relocation(name: Option<&str>, prefix: &KeyPrefix) -> Arc<dyn RelocationEngine> {
-    Arc::new(Relocation::new(memory::open(name), Scope::new(prefix.as_str())))
+    Arc::new(Store::new(memory::open(name), Scope::new(prefix.as_str())))
 }
 
 /// A Location Store in a folder.
 pub(crate) fn file_location(path: &Path, prefix: &KeyPrefix) -> Result<Arc<dyn LocationEngine>, Error> {
     let core = file::open(path, ambient::system())?;
-    Ok(Arc::new(Location::new(core, Scope::new(prefix.as_str()))))
+    Ok(Arc::new(Store::new(core, Scope::new(prefix.as_str()))))
 }
 
 /// A Relocation Store in a folder.
 pub(crate) fn file_relocation(path: &Path, prefix: &KeyPrefix) -> Result<Arc<dyn RelocationEngine>, Error> {
     let core = file::open(path, ambient::system())?;
-    Ok(Arc::new(Relocation::new(core, Scope::new(prefix.as_str()))))
+    Ok(Arc::new(Store::new(core, Scope::new(prefix.as_str()))))
 }
 
 /// A project's state and locks in memory.
 pub(crate) fn memory_project(name: Option<&str>, id: &ProjectId) -> Arc<dyn ProjectEngine> {
-    Arc::new(Project::new(memory::open(name), id))
+    Arc::new(Store::new(memory::open(name), project::Scope::new(id)))
 }
 
 /// A project's state and locks in a folder.
 pub(crate) fn file_project(path: &Path, id: &ProjectId) -> Result<Arc<dyn ProjectEngine>, Error> {
-    Ok(Arc::new(Project::new(file::open(path, ambient::system())?, id)))
+    Ok(Arc::new(Store::new(file::open(path, ambient::system())?, project::Scope::new(id))))
 }

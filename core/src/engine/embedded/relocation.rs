@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
-use super::core::{Core, Held};
+use super::core::{Core, Store};
 use super::expiry::reschedule;
 use super::file::blobs::Upload;
 use super::record::{Due, Manifest, Place, Scope};
@@ -15,38 +14,12 @@ use super::storage::{Draft, Storage, Table, View};
 use crate::ambient;
 use crate::call::Call;
 use crate::contract::{BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Error, Payload, Retention, StoreTime};
-use crate::engine::{Engine, Pending, RelocationEngine};
+use crate::engine::{Pending, RelocationEngine};
 
 /// A payload that is handed over comes in ranges of this many bytes.
 const RANGE: usize = 256 * 1_024;
 
-pub(super) struct Relocation<S: Storage> {
-    held: Held<S>,
-    scope: Scope,
-}
-
-impl<S: Storage> Relocation<S> {
-    pub(super) fn new(core: Arc<Core<S>>, scope: Scope) -> Self {
-        Self { held: Held::new(core), scope }
-    }
-}
-
-impl<S: Storage> Engine for Relocation<S> {
-    fn answers_inline(&self) -> bool {
-        S::INLINE
-    }
-
-    fn ping(&self, call: Call) -> Pending<StoreTime> {
-        let core = self.held.get();
-        async move { core?.storage.observe(call, |_, now| Ok(now)).await }.boxed()
-    }
-
-    fn close(&self) -> BoxFuture<'static, ()> {
-        self.held.release()
-    }
-}
-
-impl<S: Storage> RelocationEngine for Relocation<S> {
+impl<S: Storage> RelocationEngine for Store<S, Scope> {
     fn put(&self, reference: BlobReference, payload: Payload, retention: Retention, call: Call) -> Pending<BlobPutResult> {
         let core = self.held.get();
         let key = self.scope.key(reference.as_bytes());

@@ -1,31 +1,22 @@
 //! The one thread that writes. It takes what waits, evaluates it in order, writes one batch with one sync, and only then
 //! shows the new state and gives the answers out.
 
-use std::collections::{HashSet, VecDeque};
-use std::ops::{Bound, ControlFlow};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
-use tokio::sync::watch;
+use parking_lot::MutexGuard;
 
-use super::blobs::{Blobs, Upload};
-use super::database::{Change, FileView, Meta, Tables};
+use super::blobs::Upload;
+use super::database::{Meta, Tables};
 use super::disk;
 use super::draft::Round;
-use super::front::Front;
-use super::job::Job;
 use super::journal;
 use super::place::{self, Place};
 use super::reclaim::Reclaim;
+use super::shared::{BEHIND, Open, Shared, snapshot_bound, sweep};
+use crate::ambient;
 use crate::contract::{Code, Error, Outcome};
-use crate::engine::embedded::record::Manifest;
-use crate::engine::embedded::snapshots::Snapshots;
-use crate::engine::embedded::storage::{Table, View};
-use crate::{ambient, background};
 
 /// A round stops taking commits at this many bytes, so that nobody waits long for its sync.
 const ROUND: usize = 4 * 1_024 * 1_024;
@@ -33,94 +24,16 @@ const ROUND: usize = 4 * 1_024 * 1_024;
 const LOOK_AROUND: Duration = Duration::from_secs(10);
 /// A time that was told is kept with the data after this many milliseconds at the latest, as long as the process lives.
 const KEEP_TIME_AFTER_MS: u64 = 10_000;
-/// How long a congested database is waited for before it is looked at again.
-const BEHIND: Duration = Duration::from_millis(2);
 /// How long readers may take to let go of a database that is to be opened again.
 const LET_GO: Duration = Duration::from_secs(5);
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(5);
-
-/// What the thread and its callers share.
-pub(super) struct Shared {
-    pub(super) folder: PathBuf,
-    pub(super) front: Front,
-    pub(super) snapshots: Mutex<Snapshots<Arc<FileView>>>,
-    pub(super) blobs: Arc<Blobs>,
-    queue: Mutex<Queue>,
-    wake: Condvar,
-    pub(super) ended: watch::Sender<bool>,
-    #[cfg(test)]
-    pub(super) faults: super::faults::Faults,
-}
-
-#[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Box<dyn Job>>,
-    stopping: bool,
-}
-
-impl Shared {
-    pub(super) fn new(folder: PathBuf, front: Front, snapshots: Snapshots<Arc<FileView>>) -> Self {
-        let blobs = Arc::new(Blobs::new(folder.join("blobs")));
-        Self {
-            folder,
-            front,
-            snapshots: Mutex::new(snapshots),
-            blobs,
-            queue: Mutex::default(),
-            wake: Condvar::new(),
-            ended: watch::Sender::new(false),
-            #[cfg(test)]
-            faults: super::faults::Faults::default(),
-        }
-    }
-
-    pub(super) fn submit(&self, job: Box<dyn Job>) {
-        let mut queue = self.queue.lock();
-        if queue.stopping {
-            drop(queue);
-            return job.fail(Error::closed());
-        }
-        queue.jobs.push_back(job);
-        drop(queue);
-        self.wake.notify_one();
-    }
-
-    /// What waits is still committed; then the folder is closed.
-    pub(super) fn stop(&self) {
-        self.queue.lock().stopping = true;
-        self.wake.notify_one();
-    }
-
-    /// Starts the thread.
-    pub(super) fn start(self: &Arc<Self>, place: Arc<Place>) -> Result<(), Error> {
-        let committer = Committer { shared: Arc::clone(self), reclaim: Reclaim::default() };
-        let shared = Arc::clone(self);
-        let started = thread::Builder::new().name("zlink-store-file".to_owned()).spawn(move || {
-            {
-                let _turn = place.turn.lock();
-                committer.run();
-            }
-            // Under the registry's lock, so that whoever opens the folder next finds it held or free, not in between.
-            let registry = place::registry();
-            drop(place);
-            drop(registry);
-            shared.ended.send_replace(true);
-        });
-        started.map(drop).map_err(|error| disk::failed(&error, "starting a thread"))
-    }
-}
 
 enum State {
     Open(Open),
     /// A write failed. Reads go on with what there was; writes fail until the folder has been opened again.
     Broken(Open, Error, Retry),
     Closed(Error, Retry),
-}
-
-struct Open {
-    tables: Arc<Tables>,
-    view: Arc<FileView>,
 }
 
 #[derive(Clone, Copy)]
@@ -143,6 +56,26 @@ impl Retry {
 enum Step {
     GoOn(State),
     Stop(Option<Open>),
+}
+
+impl Shared {
+    /// Starts the thread.
+    pub(super) fn start(self: &Arc<Self>, place: Arc<Place>) -> Result<(), Error> {
+        let committer = Committer { shared: Arc::clone(self), reclaim: Reclaim::default() };
+        let shared = Arc::clone(self);
+        let started = thread::Builder::new().name("zlink-store-file".to_owned()).spawn(move || {
+            {
+                let _turn = place.turn.lock();
+                committer.run();
+            }
+            // Under the registry's lock, so that whoever opens the folder next finds it held or free, not in between.
+            let registry = place::registry();
+            drop(place);
+            drop(registry);
+            shared.ended.send_replace(true);
+        });
+        started.map(drop).map_err(|error| disk::failed(&error, "starting a thread"))
+    }
 }
 
 struct Committer {
@@ -334,87 +267,4 @@ enum Next {
 fn broken(open: Open, error: Error) -> Step {
     tracing::warn!(%error, "a write to the folder failed; it is opened again");
     Step::GoOn(State::Broken(open, error, Retry::at_once()))
-}
-
-/// Snapshots may keep a quarter of what is live, and 64 MiB anyway.
-pub(super) fn snapshot_bound(live: u64) -> u64 {
-    (live / 4).max(64 * 1_024 * 1_024)
-}
-
-impl Shared {
-    fn next_job(&self) -> Option<Box<dyn Job>> {
-        self.queue.lock().jobs.pop_front()
-    }
-
-    fn open_tables(&self) -> Result<Open, Error> {
-        self.blobs.create_folder().map_err(|error| disk::failed(&error, "making the folder of blobs"))?;
-        let tables = Arc::new(Tables::open(&self.folder, self.front.ambient())?);
-        let view = Arc::new(tables.view()?);
-        Ok(Open { tables, view })
-    }
-
-    /// Writes and syncs; an error comes with what became of the batch.
-    fn write(&self, tables: &Tables, changes: impl Iterator<Item = Change>, meta: &Meta) -> Result<(), (Error, Outcome)> {
-        #[cfg(test)]
-        if let Some(error) = self.faults.before_write() {
-            return Err((disk::failed(&error, "writing to the folder"), Outcome::Unknown));
-        }
-        match catch_unwind(AssertUnwindSafe(|| tables.commit(changes, meta))) {
-            Ok(Ok(())) => Ok(()),
-            // Refused before anything was written.
-            Ok(Err(error @ fjall::Error::Poisoned)) => {
-                Err((disk::database_failed(&error, "writing to the folder"), Outcome::NotApplied))
-            }
-            // The batch may come back when the folder is opened again.
-            Ok(Err(error)) => Err((disk::database_failed(&error, "writing to the folder"), Outcome::Unknown)),
-            Err(_) => Err((Error::internal("the storage failed while it wrote"), Outcome::Unknown)),
-        }
-    }
-
-    /// Closes the database once nobody uses it any more; gives it back if that takes longer than `patience`.
-    fn let_go(&self, open: Open, patience: Option<Duration>) -> Option<Open> {
-        self.snapshots.lock().clear();
-        let Open { mut tables, view } = open;
-        let meta = view.meta;
-        drop(view);
-        let give_up = patience.map(|patience| ambient::monotonic() + patience);
-        loop {
-            match Arc::try_unwrap(tables) {
-                Ok(tables) => {
-                    // After a panic of one of its threads fjall may panic here too.
-                    let _ = catch_unwind(AssertUnwindSafe(|| drop(tables)));
-                    return None;
-                }
-                Err(shared) => tables = shared,
-            }
-            if give_up.is_some_and(|give_up| ambient::monotonic() >= give_up) {
-                let view = Arc::new(tables.view_after(meta));
-                return Some(Open { tables, view });
-            }
-            thread::sleep(BEHIND);
-        }
-    }
-}
-
-/// Removes the blob files that no manifest names: what was left by uploads and deletes that a crash cut off.
-fn sweep(shared: &Arc<Shared>, view: &Arc<FileView>) {
-    let (blobs, view) = (Arc::clone(&shared.blobs), Arc::clone(view));
-    background::handle().spawn_blocking(move || {
-        let swept = blobs.settled().map_err(|error| disk::failed(&error, "looking into the folder of blobs"));
-        let swept = swept.and_then(|found| {
-            if found.is_empty() {
-                return Ok(());
-            }
-            let mut left: HashSet<_> = found.into_iter().collect();
-            view.walk(Table::Manifests, Bound::Unbounded, &mut |_, raw| {
-                left.remove(&Manifest::decode(&raw)?.upload);
-                Ok(ControlFlow::Continue(()))
-            })?;
-            blobs.remove(left.into_iter().collect());
-            Ok(())
-        });
-        if let Err(error) = swept {
-            tracing::warn!(%error, "left-over blob files could not be removed; it is tried again at the next opening");
-        }
-    });
 }

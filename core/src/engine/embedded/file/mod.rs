@@ -20,6 +20,7 @@ mod journal;
 mod place;
 mod readers;
 mod reclaim;
+mod shared;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,12 +32,12 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use self::blobs::Blobs;
-use self::committer::{Shared, snapshot_bound};
 use self::database::FileView;
 use self::front::Front;
 use self::job::Task;
 use self::place::Place;
 use self::readers::Readers;
+use self::shared::{Shared, snapshot_bound};
 use super::core::Core;
 use super::snapshots::{Limits, Snapshots};
 use super::storage::{Draft, Storage};

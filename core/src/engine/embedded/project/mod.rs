@@ -11,57 +11,30 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
 use self::leases::Tried;
 pub(super) use self::leases::reap as reap_lease;
-use self::record::Scope;
+pub(super) use self::record::Scope;
 pub(super) use self::state::reap as reap_entry;
 use self::state::{Room, Set};
 use self::waiting::Turn;
 pub(super) use self::waiting::Waiting;
-use super::core::{Core, Held};
+use super::core::{Core, Store};
 use super::expiry;
 use super::record::Due;
 use super::storage::{Draft, Storage};
 use crate::call::Call;
 use crate::contract::{
-    Code, Error, Grant, LeaseId, Name, Namespace, Outcome, ProjectId, ReleaseResult, RenewResult, StateDeleteResult, StateEntry,
-    StateSetResult, StoreTime,
+    Code, Error, Grant, LeaseId, Name, Namespace, Outcome, ReleaseResult, RenewResult, StateDeleteResult, StateEntry,
+    StateSetResult,
 };
-use crate::engine::{Acquire, Engine, Pending, ProjectEngine, StateSet};
+use crate::engine::{Acquire, Pending, ProjectEngine, StateSet};
 use crate::{ambient, background};
 
 /// The first in a queue looks at least so often, whatever the clock does.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-pub(super) struct Project<S: Storage> {
-    held: Held<S>,
-    scope: Scope,
-}
-
-impl<S: Storage> Project<S> {
-    pub(super) fn new(core: Arc<Core<S>>, id: &ProjectId) -> Self {
-        Self { held: Held::new(core), scope: Scope::new(id) }
-    }
-}
-
-impl<S: Storage> Engine for Project<S> {
-    fn answers_inline(&self) -> bool {
-        S::INLINE
-    }
-
-    fn ping(&self, call: Call) -> Pending<StoreTime> {
-        let core = self.held.get();
-        async move { core?.storage.observe(call, |_, now| Ok(now)).await }.boxed()
-    }
-
-    fn close(&self) -> BoxFuture<'static, ()> {
-        self.held.release()
-    }
-}
-
-impl<S: Storage> ProjectEngine for Project<S> {
+impl<S: Storage> ProjectEngine for Store<S, Scope> {
     fn state_get(&self, namespace: Namespace, key: Name, call: Call) -> Pending<Option<StateEntry>> {
         let core = self.held.get();
         let key = self.scope.key(&namespace, &key);

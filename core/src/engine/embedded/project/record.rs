@@ -8,10 +8,10 @@ use crate::contract::{Error, JsonText, LeaseId, LockName, Name, Namespace, Proje
 
 /// The name space of one project: its two names, each with its length in front, so that no two scopes overlap.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Scope(Vec<u8>);
+pub(in crate::engine::embedded) struct Scope(Vec<u8>);
 
 impl Scope {
-    pub(super) fn new(id: &ProjectId) -> Self {
+    pub(in crate::engine::embedded) fn new(id: &ProjectId) -> Self {
         let mut bytes = Vec::new();
         append(&mut bytes, id.workspace.as_str());
         append(&mut bytes, id.project.as_str());

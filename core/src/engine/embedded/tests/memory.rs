@@ -53,57 +53,6 @@ fn time_never_runs_backwards() {
     assert_eq!(now(store.ping()).unwrap(), StoreTime::from_unix_ms(5_100));
 }
 
-/// † Clock and state are taken in one critical section: what a read saw at its instant is what lay there then.
-#[test]
-fn clock_and_state_are_of_one_instant() {
-    /// Moves on with every look at it.
-    #[derive(Debug, Default)]
-    struct Ticking(AtomicU64);
-
-    impl Ambient for Ticking {
-        fn now(&self) -> StoreTime {
-            StoreTime::from_unix_ms(self.0.fetch_add(1, Ordering::SeqCst))
-        }
-
-        fn fill_random(&self, buffer: &mut [u8]) {
-            ambient::system().fill_random(buffer);
-        }
-    }
-
-    const COMMITS: usize = 20_000;
-    let store = location(&Core::new(Memory::new(Arc::new(Ticking::default()))), "");
-    let over = std::sync::atomic::AtomicBool::new(false);
-    let (commits, seen) = std::thread::scope(|scope| {
-        let readers: Vec<_> = (0..2)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut seen = Vec::new();
-                    while !over.load(Ordering::SeqCst) {
-                        if let ReadResult::Found(found) = now(store.read(key("a"))).unwrap() {
-                            let which: usize = std::str::from_utf8(&found.bytes).unwrap().parse().unwrap();
-                            seen.push((which, found.store_now));
-                        }
-                    }
-                    seen
-                })
-            })
-            .collect();
-        let commit = |which: usize| match now(store.write(put("a", &which.to_string()))).unwrap() {
-            WriteResult::Applied { store_now, .. } => store_now,
-            WriteResult::Conflict { .. } => panic!("a conflict"),
-        };
-        let commits: Vec<StoreTime> = (0..COMMITS).map(commit).collect();
-        over.store(true, Ordering::SeqCst);
-        (commits, readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect::<Vec<_>>())
-    });
-    assert!(!seen.is_empty());
-    for (which, at) in seen {
-        assert!(commits[which] <= at, "value {which} was seen at {at:?}, before its commit at {:?}", commits[which]);
-        let next = commits.get(which + 1);
-        assert!(next.is_none_or(|next| at <= *next), "value {which} was seen at {at:?}, after the commit at {next:?}");
-    }
-}
-
 #[tokio::test]
 async fn what_has_expired_is_removed_and_nothing_else() {
     let clock = Set::at(1_000);

@@ -2,6 +2,7 @@
 
 mod blobs;
 mod file;
+mod instant;
 mod memory;
 mod project;
 mod snapshots;
@@ -12,12 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::core::Core;
+use super::core::{Core, Store};
 use super::file::FileStorage;
-use super::location::Location;
 use super::memory::Memory;
 use super::record::Scope;
-use super::relocation::Relocation;
 use super::storage::{Storage, Table, View};
 use crate::ambient::{self, Ambient};
 use crate::call::Operation;
@@ -69,12 +68,12 @@ pub(super) fn in_folder(folder: &Path, clock: &Arc<Set>) -> Result<Arc<Core<File
 }
 
 pub(super) fn location<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> LocationStore {
-    let engine: Arc<dyn LocationEngine> = Arc::new(Location::new(Arc::clone(core), Scope::new(prefix)));
+    let engine: Arc<dyn LocationEngine> = Arc::new(Store::new(Arc::clone(core), Scope::new(prefix)));
     LocationStore::on(engine, limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap()
 }
 
 pub(super) fn relocation<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> RelocationStore {
-    let engine: Arc<dyn RelocationEngine> = Arc::new(Relocation::new(Arc::clone(core), Scope::new(prefix)));
+    let engine: Arc<dyn RelocationEngine> = Arc::new(Store::new(Arc::clone(core), Scope::new(prefix)));
     RelocationStore::on(engine, limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap()
 }
 

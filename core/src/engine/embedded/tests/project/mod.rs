@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use super::*;
 use crate::engine::ProjectEngine;
-use crate::engine::embedded::project::Project as Embedded;
+use crate::engine::embedded::project::Scope;
 use crate::{DistributedLocks, LockLease, Project};
 
 /// A project; on a folder, the only one of its engine.
@@ -18,7 +18,7 @@ fn project<S: Storage>(core: &Arc<Core<S>>, name: &str) -> Project {
 
 fn timed<S: Storage>(core: &Arc<Core<S>>, name: &str, timeout_ms: u64) -> Project {
     let id = ProjectId::new("w", name).unwrap();
-    let engine: Arc<dyn ProjectEngine> = Arc::new(Embedded::new(Arc::clone(core), &id));
+    let engine: Arc<dyn ProjectEngine> = Arc::new(Store::new(Arc::clone(core), Scope::new(&id)));
     Project::on(engine, timeout_ms).unwrap()
 }
 
