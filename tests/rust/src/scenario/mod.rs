@@ -3,6 +3,7 @@
 mod calls;
 mod expect;
 mod project;
+mod results;
 mod run;
 mod started;
 mod value;

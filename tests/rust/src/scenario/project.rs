@@ -11,7 +11,8 @@ use zlink_store::{
     StateDeleteResult, StateEntry, StateNamespace, StateSetResult, StateWriteOptions,
 };
 
-use super::calls::{Calling, error_result, finish, time};
+use super::calls::{Calling, finish};
+use super::results::{error_result, time};
 use super::value::{Fault, Val, Vars};
 
 /// Every lease object of a scenario. A result of the kind `lease` has its place here in its field `object`.

@@ -8,9 +8,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::Scenario;
-use super::calls::{Calling, Store, VERBS, Versions, cancelled, error_result, location, relocation};
+use super::calls::{Calling, Store, VERBS, cancelled, location, relocation};
 use super::expect::{Miss, expect, field, show};
 use super::project::{self, Leases, kind, lock_options};
+use super::results::{Versions, error_result};
 use super::started::Started;
 use super::value::{Fault, Val, Vars};
 use crate::place::{Place, TIMEOUT_MS};
