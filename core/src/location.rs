@@ -18,7 +18,10 @@ pub struct LocationStore {
 }
 
 impl LocationStore {
-    /// Makes a store on the engine that `endpoint` names (a URL, or an [`Endpoint`]), without I/O.
+    /// Makes a store on the engine that `endpoint` names (a URL, or an [`Endpoint`]), without I/O; only a folder is claimed at
+    /// once, and its data are opened in the background. That another process has it, or that it is another program's, is a
+    /// fault of the set-up, which a program is told at its start, at the line that names the folder, and not by its first
+    /// request; and from then on nobody else can take it.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a wrong URL or option (the message says which part); for `file:` also `UNAVAILABLE` if the

@@ -15,7 +15,7 @@ pub struct RelocationStore {
 }
 
 impl RelocationStore {
-    /// Makes a store on the engine that `endpoint` names, without I/O.
+    /// Makes a store on the engine that `endpoint` names, as [`LocationStore::open`](crate::LocationStore::open) does.
     ///
     /// # Errors
     /// As [`LocationStore::open`](crate::LocationStore::open).

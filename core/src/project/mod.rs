@@ -84,7 +84,8 @@ pub struct Project {
 }
 
 impl Project {
-    /// Opens a project on the engine that `endpoint` names (a URL, or an [`Endpoint`]), without I/O.
+    /// Opens a project on the engine that `endpoint` names (a URL, or an [`Endpoint`]), as
+    /// [`LocationStore::open`](crate::LocationStore::open) does.
     ///
     /// # Errors
     /// As [`LocationStore::open`](crate::LocationStore::open).

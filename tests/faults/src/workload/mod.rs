@@ -3,6 +3,7 @@
 mod blobs;
 mod location;
 mod registers;
+mod scans;
 mod value;
 
 use std::sync::Arc;

@@ -126,7 +126,8 @@ impl std::fmt::Debug for Theirs {
 
 impl HostClient for Theirs {
     fn send(&self, args: Vec<Bytes>) -> BoxFuture<'static, Result<Reply, Failure>> {
-        let sending = self.0.send(Line::Small, Arc::new(Batch { commands: vec![args], atomic: false }), &writing(5_000));
+        let sending =
+            self.0.send(Line::Small, Slot::default(), Arc::new(Batch { commands: vec![args], atomic: false }), &writing(5_000));
         async move { sending.await.map(|mut replies| replies.remove(0)) }.boxed()
     }
 }
