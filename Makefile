@@ -5,6 +5,7 @@ SHELL := /usr/bin/env bash
 
 NODE := packages/node
 JAVA := packages/java
+PYTHON := packages/python
 # Quiet, but for what the tests say.
 MVN := MAVEN_OPTS="-Dorg.slf4j.simpleLogger.defaultLogLevel=warn -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info" \
 	mvn -B -ntp -f $(JAVA)/pom.xml
@@ -50,6 +51,29 @@ target/.java-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $
 .PHONY: build-java
 build-java: jvm target/.java-built ## builds the native library for Java and the Maven artifacts
 
+# The environment of the tests, with the wheel in it as its users get it.
+VENV := target/python/venv/bin
+
+.PHONY: python
+python:
+	@tests/tools/install python3
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || tests/tools/install python3-venv-is-missing:python3-venv
+
+$(VENV)/.ready: $(PYTHON)/requirements-dev.txt
+	python3 -m venv target/python/venv
+	$(VENV)/pip install -q --disable-pip-version-check -r $(PYTHON)/requirements-dev.txt
+	@touch $@
+
+target/.python-built: $(VENV)/.ready $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $(PYTHON) | grep -v -e '/tests/' -e '/examples/')
+	@echo "== Building the native library for Python and the wheel (the first time takes a few minutes)"
+	rm -rf target/python/wheels $(PYTHON)/build
+	$(VENV)/pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w target/python/wheels ./$(PYTHON)
+	$(VENV)/pip install -q --disable-pip-version-check --no-index --force-reinstall target/python/wheels/*.whl
+	@touch $@
+
+.PHONY: build-python
+build-python: python target/.python-built ## builds the native library for Python and the wheel
+
 # ---- demo ----------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
@@ -63,6 +87,11 @@ demo: build-node build-java ## three nodes of an actor framework at work on the 
 	@echo "== The two workers again, in Java"
 	@java -cp "$(JARS)" $(JAVA)/examples/Turns.java
 
+.PHONY: demo-python
+demo-python: build-python ## three workers share their work through one store, in Python
+	@echo "== Three workers of a small service, in Python"
+	@$(VENV)/python $(PYTHON)/examples/workers.py
+
 # ---- tests ---------------------------------------------------------------------------------------------------------------
 
 .PHONY: test
@@ -75,6 +104,7 @@ test: ## installs and starts what the tests need, and runs all of them
 	@$(MAKE) --no-print-directory test-servers
 	@$(MAKE) --no-print-directory test-node
 	@$(MAKE) --no-print-directory test-java
+	@$(MAKE) --no-print-directory test-python
 	@$(MAKE) --no-print-directory test-interop
 	@$(MAKE) --no-print-directory test-same
 	@$(MAKE) --no-print-directory test-faults
@@ -104,7 +134,7 @@ test-node: servers build-node ## the Node packages and the scenarios, from Node
 
 .PHONY: test-same
 test-same: ## every language ran every scenario, on every engine (after the others)
-	@node tests/conformance/compare.mjs target/conformance {rust,node,java}-{memory,file,redis} node-redis-client
+	@node tests/conformance/compare.mjs target/conformance {rust,node,java,python}-{memory,file,redis} node-redis-client
 
 .PHONY: test-java
 test-java: servers build-java ## the Maven artifacts and the scenarios, from Java, on JDK 17 and on 25
@@ -113,6 +143,13 @@ test-java: servers build-java ## the Maven artifacts and the scenarios, from Jav
 	@cargo build -q -p zlink-test-servers
 	@echo "== Java: the binding's own tests and the conformance scenarios, on JDK 17 and on 25"
 	@$(RUN) java env JAVA_HOME="$$(tests/tools/jdk 17)" $(MVN) verify -Dzlink.jdk.newer="$$(tests/tools/jdk 25)"
+
+.PHONY: test-python
+test-python: servers build-python ## the Python package and the scenarios, from Python
+	@echo "== Building the starter of test servers"
+	@cargo build -q -p zlink-test-servers
+	@echo "== Python: the package's own tests and the conformance scenarios"
+	@$(RUN) python $(VENV)/python -m pytest -c $(PYTHON)/pyproject.toml --rootdir . $(PYTHON)/tests tests/python
 
 .PHONY: test-interop
 test-interop: servers build-node build-java ## what one language wrote, another reads: on one Redis, and in one folder
@@ -130,12 +167,18 @@ test-faults: servers ## crashes, kills and restarts
 # ---- lints ---------------------------------------------------------------------------------------------------------------
 
 .PHONY: lint
-lint: ## formatting, clippy, TypeScript, Javadoc
+lint: ## formatting, clippy, TypeScript, Javadoc, Python
 	@echo "== Lints"
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cd $(NODE) && npm ci --no-audit --no-fund --silent && npm run --silent lint
 	@$(MAKE) --no-print-directory lint-javadoc
+	@$(MAKE) --no-print-directory lint-python
+
+.PHONY: lint-python
+lint-python: python $(VENV)/.ready ## Python: form and plain mistakes; the types are checked by a test
+	$(VENV)/ruff check -q --config $(PYTHON)/pyproject.toml $(PYTHON) tests/python tests/bench/python
+	$(VENV)/ruff format -q --check --config $(PYTHON)/pyproject.toml $(PYTHON) tests/python tests/bench/python
 
 # Java's own warnings are errors of its build.
 JAVA_MODULE = sed -n 's/.*module \([a-z.]*\) {/\1/p'
@@ -164,6 +207,12 @@ bench-java: servers build-java ## Java against Lettuce, in one run on one Redis
 	@mvn -q -B -ntp -f tests/bench/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/bench-java.classpath"
 	@java -Xms1g -Xmx1g -cp "$(JARS):$$(cat target/bench-java.classpath)" tests/bench/java/Bench.java $(ROWS)
 
+.PHONY: bench-python
+bench-python: servers build-python ## Python against redis-py, in one run on one Redis
+	@cargo build -q -p zlink-test-servers
+	@$(VENV)/pip install -q --disable-pip-version-check redis
+	@$(VENV)/python tests/bench/python/bench.py
+
 .PHONY: clean
 clean: ## removes what was built
-	rm -rf target $(JAVA)/target $(JAVA)/*/target $(NODE)/node_modules $(NODE)/*/dist $(BENCH_NODE)/node_modules
+	rm -rf target $(PYTHON)/build $(PYTHON)/src/*.egg-info $(JAVA)/target $(JAVA)/*/target $(NODE)/node_modules $(NODE)/*/dist $(BENCH_NODE)/node_modules

@@ -83,12 +83,12 @@ impl LockLease {
     #[uniffi::method(default(lease_ms = None))]
     pub fn renew(&self, lease_ms: Option<i64>) -> Result<Arc<LeaseRenewOperation>, StoreError> {
         let renew = self.lease.renew(length(lease_ms)?);
-        Ok(Arc::new(LeaseRenewOperation(Running::new(renew, self.lease.answers_inline(), drop)?)))
+        Ok(Arc::new(LeaseRenewOperation(Running::new(renew, drop)?)))
     }
 
     /// Frees the lock. After a release that succeeded, doing it again through this object does nothing.
     pub fn release(&self) -> Result<Arc<LeaseReleaseOperation>, StoreError> {
-        Ok(Arc::new(LeaseReleaseOperation(Running::new(self.lease.release(), self.lease.answers_inline(), drop)?)))
+        Ok(Arc::new(LeaseReleaseOperation(Running::new(self.lease.release(), drop)?)))
     }
 }
 

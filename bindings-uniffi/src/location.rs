@@ -160,13 +160,13 @@ impl LocationStore {
     /// Reads one key: one observation of value, version, expiry and clock.
     pub fn read(&self, key: &str) -> Result<Arc<ReadOperation>, StoreError> {
         let read = self.0.read(Key::new(key)?);
-        Ok(Arc::new(ReadOperation(Running::new(read, self.0.answers_inline(), drop)?)))
+        Ok(Arc::new(ReadOperation(Running::new(read, drop)?)))
     }
 
     /// Checks all conditions and, if all hold, applies all mutations as one atomic commit. A key at most once in each list.
     pub fn write(&self, conditions: Vec<Condition>, mutations: Vec<Mutation>) -> Result<Arc<WriteOperation>, StoreError> {
         let write = self.0.write(request(conditions, mutations)?);
-        Ok(Arc::new(WriteOperation(Running::new(write, self.0.answers_inline(), drop)?)))
+        Ok(Arc::new(WriteOperation(Running::new(write, drop)?)))
     }
 
     /// Reads one page of a snapshot scan: keys that start with `prefix`, at most `limit` (1..=1,000) items. Without a cursor it
@@ -178,12 +178,12 @@ impl LocationStore {
         let mut request = ScanRequest::new(prefix, limit);
         request.cursor = cursor.map(Cursor::new).transpose()?;
         let scan = self.0.scan(request);
-        Ok(Arc::new(ScanOperation(Running::new(scan, self.0.answers_inline(), drop)?)))
+        Ok(Arc::new(ScanOperation(Running::new(scan, drop)?)))
     }
 
     /// Asks the engine for its clock: shows that it answers.
     pub fn ping(&self) -> Result<Arc<PingOperation>, StoreError> {
-        Ok(Arc::new(PingOperation(Running::new(self.0.ping(), self.0.answers_inline(), drop)?)))
+        Ok(Arc::new(PingOperation(Running::new(self.0.ping(), drop)?)))
     }
 
     /// What this store has counted so far.

@@ -55,12 +55,12 @@ impl DistributedLocks {
         options.wait_ms = optional("waitMs", wait_ms, within)?.unwrap_or(options.wait_ms);
         options.lease_ms = length(lease_ms)?.unwrap_or(options.lease_ms);
         let acquire = self.locks.acquire(key, options);
-        Ok(Arc::new(AcquireOperation(Running::new(acquire, self.project.answers_inline(), give_back)?)))
+        Ok(Arc::new(AcquireOperation(Running::new(acquire, give_back)?)))
     }
 
     /// The live lease of this id, whoever acquired it in this project. It takes no place of this invocation.
     pub fn attach(&self, id: &str) -> Result<Arc<AttachOperation>, StoreError> {
-        Ok(Arc::new(AttachOperation(Running::new(self.locks.attach(id), self.project.answers_inline(), drop)?)))
+        Ok(Arc::new(AttachOperation(Running::new(self.locks.attach(id), drop)?)))
     }
 
     /// The project that these are the locks of: `ping`, `stats`, `shutdown`.

@@ -4,32 +4,31 @@
 //! freed, and a lease would stay held. So the answer lies in an object that the other side owns from the start, the awaited call
 //! gives nothing, and a plain call takes the answer. The object is the cancellation as well.
 
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use zlink_store::{Cancellation, Error, Operation, Outcome, spawn};
+use zlink_store::{Error, Operation, Outcome, spawn};
 
 use crate::error::StoreError;
 
 /// An operation. Dropped, it is cancelled; what it had got and nobody took is given to `abandon`.
 pub(crate) struct Running<T: Send + 'static> {
     slot: Arc<Slot<T>>,
-    cancellation: Cancellation,
-    /// Whether it may be answered by the call that starts it.
-    inline: bool,
 }
 
-struct Slot<T> {
+struct Slot<T: 'static> {
     state: Mutex<State<T>>,
     ended: Notify,
     abandon: fn(T),
 }
 
-enum State<T> {
+enum State<T: 'static> {
     Made(Operation<T>),
-    UnderWay,
+    /// With the task that drives it, once that has looked.
+    UnderWay(Operation<T>, Option<Waker>),
     Ended(Result<T, Error>),
     /// The answer was taken, or nobody wants it.
     Over,
@@ -37,30 +36,32 @@ enum State<T> {
 
 impl<T: Send + 'static> Running<T> {
     /// Of an `operation` whose arguments are right; nothing of it has happened when this returns.
-    pub(crate) fn new(operation: Operation<T>, inline: bool, abandon: fn(T)) -> Result<Self, StoreError> {
+    pub(crate) fn new(operation: Operation<T>, abandon: fn(T)) -> Result<Self, StoreError> {
         let state = Mutex::new(State::Made(operation.checked()?));
-        let slot = Arc::new(Slot { state, ended: Notify::new(), abandon });
-        Ok(Self { slot, cancellation: Cancellation::new(), inline })
+        Ok(Self { slot: Arc::new(Slot { state, ended: Notify::new(), abandon }) })
     }
 
-    /// Starts it, if it was not: it counts as under way when this returns. Whether it has ended.
+    /// Starts it, if it was not: it is under way, and before those that are started after it, when this returns. Whether it has
+    /// ended.
     pub(crate) fn start(&self) -> bool {
         let mut state = self.slot.state.lock();
-        if !matches!(*state, State::Made(_)) {
-            return !matches!(*state, State::UnderWay);
+        match std::mem::replace(&mut *state, State::Over) {
+            State::Made(mut operation) => {
+                operation.begin();
+                if let Poll::Ready(answer) = operation.poll_now() {
+                    *state = State::Ended(answer);
+                    return true;
+                }
+                *state = State::UnderWay(operation, None);
+                drop(state);
+                spawn(Drive(Arc::clone(&self.slot)));
+                false
+            }
+            other => {
+                *state = other;
+                !matches!(*state, State::UnderWay(..))
+            }
         }
-        let State::Made(mut operation) = std::mem::replace(&mut *state, State::UnderWay) else { return true };
-        drop(state);
-        operation.begin();
-        if self.inline
-            && let Poll::Ready(answer) = operation.poll_now()
-        {
-            self.slot.end(answer);
-            return true;
-        }
-        let (slot, operation) = (Arc::clone(&self.slot), operation.with_cancellation(&self.cancellation));
-        spawn(async move { slot.end(operation.await) });
-        false
     }
 
     /// Starts it, if it was not, and waits for its end.
@@ -74,19 +75,18 @@ impl<T: Send + 'static> Running<T> {
         }
     }
 
-    /// Ends it now; what it had got and nobody took is given back, and so is what it still gets.
+    /// Ends it now: what it held is free when this returns. What it had got and nobody took is given back.
     pub(crate) fn cancel(&self) {
         let mut state = self.slot.state.lock();
         let outcome = match *state {
             State::Made(_) => Outcome::NotApplied,
-            State::UnderWay | State::Ended(Ok(_)) => Outcome::Unknown,
+            State::UnderWay(..) | State::Ended(Ok(_)) => Outcome::Unknown,
             State::Ended(Err(_)) | State::Over => return,
         };
         let left = std::mem::replace(&mut *state, State::Ended(Err(Error::cancelled(outcome))));
         drop(state);
-        self.cancellation.cancel();
+        self.slot.leave(left);
         self.slot.ended.notify_waiters();
-        self.slot.give_back(left);
     }
 
     pub(crate) fn take(&self) -> Result<T, StoreError> {
@@ -102,31 +102,50 @@ impl<T: Send + 'static> Running<T> {
     }
 }
 
-impl<T> Slot<T> {
-    fn end(&self, answer: Result<T, Error>) {
-        let mut state = self.state.lock();
-        if matches!(*state, State::UnderWay) {
-            *state = State::Ended(answer);
-            drop(state);
-            self.ended.notify_waiters();
-        } else {
-            drop(state);
-            self.give_back(State::Ended(answer));
-        }
-    }
-
-    fn give_back(&self, left: State<T>) {
-        if let State::Ended(Ok(unwanted)) = left {
-            (self.abandon)(unwanted);
+impl<T: 'static> Slot<T> {
+    fn leave(&self, left: State<T>) {
+        match left {
+            State::UnderWay(operation, task) => {
+                drop(operation);
+                // It finds nothing to drive any more, and ends.
+                task.into_iter().for_each(Waker::wake);
+            }
+            State::Ended(Ok(unwanted)) => (self.abandon)(unwanted),
+            State::Made(_) | State::Ended(Err(_)) | State::Over => {}
         }
     }
 }
 
 impl<T: Send + 'static> Drop for Running<T> {
     fn drop(&mut self) {
-        self.cancellation.cancel();
         let left = std::mem::replace(&mut *self.slot.state.lock(), State::Over);
-        self.slot.give_back(left);
+        self.slot.leave(left);
+    }
+}
+
+/// Drives an operation to its end on the core's own threads.
+struct Drive<T: 'static>(Arc<Slot<T>>);
+
+impl<T: Send + 'static> Future for Drive<T> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.0.state.lock();
+        if let State::UnderWay(operation, task) = &mut *state {
+            match Pin::new(operation).poll(context) {
+                Poll::Pending => {
+                    *task = Some(context.waker().clone());
+                    return Poll::Pending;
+                }
+                Poll::Ready(answer) => {
+                    let over = std::mem::replace(&mut *state, State::Ended(answer));
+                    drop(state);
+                    drop(over);
+                    self.0.ended.notify_waiters();
+                }
+            }
+        }
+        Poll::Ready(())
     }
 }
 
@@ -190,7 +209,7 @@ mod tests {
 
     fn acquire(project: &zlink_store::Project, wait_ms: u64) -> Running<Option<zlink_store::LockLease>> {
         let options = zlink_store::LockOptions { wait_ms, ..Default::default() };
-        Running::new(project.locks().acquire("k", options), true, crate::locks::give_back).unwrap()
+        Running::new(project.locks().acquire("k", options), crate::locks::give_back).unwrap()
     }
 
     /// What was given back is free again soon.
@@ -237,7 +256,7 @@ mod tests {
         assert_eq!(end.await.unwrap().unwrap_err().code(), "CANCELLED");
         // Cancelling again, and after the result was taken, does nothing.
         waiting.cancel();
-        // It left the queue: nobody stands before the next one.
+        // It left the queue, and its place, within the call: nobody stands before the next one.
         let _ = held.release().await.unwrap();
         becomes_free(&project).await;
     }
@@ -275,7 +294,7 @@ mod tests {
     async fn closing_waits_for_what_was_started() {
         let store = zlink_store::LocationStore::open("memory:operation-closing", Default::default()).unwrap();
         let key = zlink_store::Key::new("k").unwrap();
-        let read = Running::new(store.read(key), false, drop).unwrap();
+        let read = Running::new(store.read(key), drop).unwrap();
         read.start();
         finish(async move { store.close().await }).await;
         tokio::time::timeout(Duration::from_secs(30), read.wait()).await.unwrap();

@@ -44,7 +44,7 @@ impl Project {
 
     /// Asks the engine for its clock: shows that it answers.
     pub fn ping(&self) -> Result<Arc<PingOperation>, StoreError> {
-        Ok(Arc::new(PingOperation(Running::new(self.0.ping(), self.0.answers_inline(), drop)?)))
+        Ok(Arc::new(PingOperation(Running::new(self.0.ping(), drop)?)))
     }
 
     /// What was counted so far.

@@ -80,8 +80,7 @@ impl ProjectState {
 
     /// The entries of one namespace; no I/O.
     pub fn namespace(&self, name: &str) -> Result<Arc<StateNamespace>, StoreError> {
-        let inline = self.project.answers_inline();
-        Ok(Arc::new(StateNamespace { namespace: self.state.namespace(name)?, inline }))
+        Ok(Arc::new(StateNamespace(self.state.namespace(name)?)))
     }
 
     /// The project that this is the state of: `ping`, `stats`, `shutdown`.
@@ -92,21 +91,18 @@ impl ProjectState {
 
 /// The entries of one namespace.
 #[derive(uniffi::Object)]
-pub struct StateNamespace {
-    namespace: zlink_store::StateNamespace,
-    inline: bool,
-}
+pub struct StateNamespace(zlink_store::StateNamespace);
 
 #[uniffi::export]
 impl StateNamespace {
     /// Its name.
     pub fn name(&self) -> String {
-        self.namespace.name().to_owned()
+        self.0.name().to_owned()
     }
 
     /// The live entry under `key`.
     pub fn get(&self, key: &str) -> Result<Arc<StateGetOperation>, StoreError> {
-        Ok(Arc::new(StateGetOperation(Running::new(self.namespace.get(key), self.inline, drop)?)))
+        Ok(Arc::new(StateGetOperation(Running::new(self.0.get(key), drop)?)))
     }
 
     /// Writes `json` (any JSON text of at most 32,768 bytes in the form of `JSON.stringify`) as one atomic step.
@@ -125,15 +121,15 @@ impl StateNamespace {
             expected_version: expected(expected_version)?,
             ttl_seconds: optional("ttlSeconds", ttl_seconds, within_ttl())?,
         };
-        let set = self.namespace.set(key, json, options);
-        Ok(Arc::new(StateSetOperation(Running::new(set, self.inline, drop)?)))
+        let set = self.0.set(key, json, options);
+        Ok(Arc::new(StateSetOperation(Running::new(set, drop)?)))
     }
 
     /// Deletes the live entry under `key`. With `expected_version` n > 0 only version n; with 0 a live entry is a conflict.
     #[uniffi::method(default(expected_version = None))]
     pub fn delete(&self, key: &str, expected_version: Option<i64>) -> Result<Arc<StateDeleteOperation>, StoreError> {
-        let delete = self.namespace.delete(key, expected(expected_version)?);
-        Ok(Arc::new(StateDeleteOperation(Running::new(delete, self.inline, drop)?)))
+        let delete = self.0.delete(key, expected(expected_version)?);
+        Ok(Arc::new(StateDeleteOperation(Running::new(delete, drop)?)))
     }
 }
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+
 from runner.places import ENGINES, LANGUAGE, ROOT, Place, Redis
 from runner.run import run
 
@@ -20,20 +21,13 @@ _SCENARIOS = {
 
 
 @pytest.fixture(scope="session")
-def redis():
-    server = Redis()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def outcomes(request, redis):
+def outcomes(request):
     """Runs what was selected, several at a time: engine and name to what went wrong, if anything."""
     chosen = [item.callspec.params for item in request.session.items if "scenario" in getattr(item, "fixturenames", ())]
 
     async def one(engine, name, turn):
         async with turn:
-            place = Place(engine, redis.url)
+            place = Place(engine, redis and redis.url)
             try:
                 await run(_SCENARIOS[name], place, ENGINES[engine] + LANGUAGE)
             except Exception as error:
@@ -46,7 +40,12 @@ def outcomes(request, redis):
         pairs = [(params["engine"], params["scenario"]) for params in chosen]
         return dict(zip(pairs, await asyncio.gather(*(one(*pair, turn) for pair in pairs))))
 
-    outcomes = asyncio.run(everything())
+    redis = Redis() if any(params["engine"] == "redis" for params in chosen) else None
+    try:
+        outcomes = asyncio.run(everything())
+    finally:
+        if redis is not None:
+            redis.stop()
     for engine in ENGINES:
         executed = sorted(name for of, name in outcomes if of == engine)
         if len(executed) == len(_SCENARIOS):

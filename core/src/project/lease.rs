@@ -65,11 +65,6 @@ impl LockLease {
         StoreTime::from_unix_ms(self.0.expires_at.load(Ordering::SeqCst))
     }
 
-    /// As [`Project::answers_inline`].
-    pub fn answers_inline(&self) -> bool {
-        self.0.project.answers_inline()
-    }
-
     /// From the engine's now on the lease lasts `lease_ms` (5,000..=60,000; if nothing is said, as long as it was acquired for).
     pub fn renew(&self, lease_ms: Option<u64>) -> Operation<RenewResult> {
         let lease_ms = lease_ms.unwrap_or(self.0.grant.lease_ms);

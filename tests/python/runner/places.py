@@ -13,7 +13,7 @@ import zlink_store as zs
 ROOT = Path(__file__).resolve().parents[3]
 
 # What this language can do beyond what all can.
-LANGUAGE = ("signed-numbers", "fractional-numbers")
+LANGUAGE = ("signed-numbers", "fractional-numbers", "json-text")
 
 ENGINES = {
     "memory": (),

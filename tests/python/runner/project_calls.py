@@ -25,10 +25,17 @@ async def _state_get(subject, step, variables, _):
 
 
 async def _state_set(subject, step, variables, _):
-    value = json.loads(variables.text(step["json"]))
+    text = variables.text(step["json"])
     options = _numbers(step, variables, expectedVersion="expected_version", ttlSeconds="ttl_seconds")
-    key = variables.text(step["stateSet"])
-    return _entry("stored", await _namespace(subject, step, variables).set(key, value, **options))
+    key, namespace = variables.text(step["stateSet"]), _namespace(subject, step, variables)
+    try:
+        value = json.loads(text)
+        plain = json.dumps(value, ensure_ascii=False, separators=(",", ":")) == text
+    except (ValueError, RecursionError):
+        plain = False
+    # As a value where Python has the same text for it, else as the text itself.
+    entry = await (namespace.set(key, value, **options) if plain else namespace.set_json(key, text, **options))
+    return _entry("stored", entry)
 
 
 async def _state_delete(subject, step, variables, _):

@@ -30,8 +30,6 @@ async def run(scenario, place, capabilities):
         await runner.end()
 
 
-
-
 class _Runner:
     def __init__(self, place, capabilities):
         self._place = place

@@ -2,9 +2,9 @@
 
 `LocationStore` keeps small records under opaque keys: conditional atomic batches, snapshot scans and the engine's clock.
 `RelocationStore` keeps immutable blobs under references that the caller issues. A `Project` has state (JSON with
-compare-and-set) and locks (leases with fencing tokens). All run embedded (in memory, or in a folder on disk) and on Redis; a URL
-says where. Methods are awaited under asyncio, from any number of event loops and threads. Arguments whose names end in ``_ms``
-take whole milliseconds or a ``timedelta``.
+compare-and-set) and locks (leases with fencing tokens). All run embedded (in memory, or in a folder on disk) and on Redis; a
+URL says where. Methods are awaited under asyncio, from any number of event loops and threads. Arguments whose names end in
+``_ms`` take whole milliseconds or a ``timedelta``.
 """
 
 from ._arguments import BytesLike, Milliseconds

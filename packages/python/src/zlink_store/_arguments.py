@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Union
 
 from ._errors import InvalidArgumentError, InvalidTypeError
 
 #: Anything with the buffer protocol; it is copied within the call.
-BytesLike = Union[bytes, bytearray, memoryview]
+BytesLike = bytes | bytearray | memoryview
 #: Whole milliseconds, or a ``timedelta``, which is rounded up to them.
-Milliseconds = Union[int, timedelta]
+Milliseconds = int | timedelta
 
 _MILLISECOND = timedelta(milliseconds=1)
 _LARGEST = 2**63 - 1

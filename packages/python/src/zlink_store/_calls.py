@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Callable, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from . import _native
 from ._errors import ForkedError, StoreError, from_native
@@ -56,7 +57,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def translated(error: _native.StoreError) -> StoreError:
+def translated(error: Any) -> StoreError:
     """An error of the native library as one of ours."""
     unknown = error.result_outcome() == _native.Outcome.UNKNOWN
     return from_native(error.code(), unknown, error.retryable(), error.text(), getattr(error, "argument", None))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from ._times import Expiring, MayExpire, Observed
 
@@ -26,7 +25,7 @@ class Found(Observed, MayExpire):
     store_now_ms: int
 
 
-ReadResult = Union[Found, Missing]
+ReadResult = Found | Missing
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Conflict(Observed):
     store_now_ms: int
 
 
-WriteResult = Union[Applied, Conflict]
+WriteResult = Applied | Conflict
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Expired:
     """The snapshot is gone, or the cursor is none of this scan's: drop what was read and start again."""
 
 
-ScanResult = Union[Page, Expired]
+ScanResult = Page | Expired
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class AlreadyStored(Observed, Expiring):
     store_now_ms: int
 
 
-BlobPutResult = Union[Stored, AlreadyStored, Conflict]
+BlobPutResult = Stored | AlreadyStored | Conflict
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class Blob(Observed, Expiring):
     store_now_ms: int
 
 
-BlobReadResult = Union[Blob, Missing]
+BlobReadResult = Blob | Missing
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ class Renewed(Observed, Expiring):
     store_now_ms: int
 
 
-BlobRenewResult = Union[Renewed, Missing]
+BlobRenewResult = Renewed | Missing
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import Union
+from typing import Any
 
 from . import _native
 from ._arguments import BytesLike, Milliseconds, content, optional_milliseconds, text, whole
@@ -41,7 +41,7 @@ class IfVersion:
     version: str
 
 
-Condition = Union[IfMissing, IfVersion]
+Condition = IfMissing | IfVersion
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Delete:
     key: str
 
 
-Mutation = Union[Put, Delete]
+Mutation = Put | Delete
 
 
 class LocationStore(Store):
@@ -86,12 +86,11 @@ class LocationStore(Store):
         result = await run(lambda: self._native.read(key))
         if isinstance(result, _native.ReadResult.MISSING):
             return Missing(result.store_now_ms)
+        assert isinstance(result, _native.ReadResult.FOUND)
         value = result.value
         return Found(value.bytes, value.version, value.expires_at_ms, value.store_now_ms)
 
-    async def write(
-        self, *, conditions: Iterable[Condition] = (), mutations: Iterable[Mutation] = ()
-    ) -> WriteResult:
+    async def write(self, *, conditions: Iterable[Condition] = (), mutations: Iterable[Mutation] = ()) -> WriteResult:
         """Checks all conditions and, if all hold, applies all mutations as one atomic commit.
 
         A key may stand once among the conditions and once among the mutations; at most 2,048 keys and 4 MiB in all.
@@ -101,6 +100,7 @@ class LocationStore(Store):
         result = await run(lambda: self._native.write(native_conditions, native_mutations))
         if isinstance(result, _native.WriteResult.CONFLICT):
             return Conflict(result.store_now_ms)
+        assert isinstance(result, _native.WriteResult.APPLIED)
         return Applied(tuple(PutVersion(put.key, put.version) for put in result.put_versions), result.store_now_ms)
 
     async def scan(self, prefix: str = "", *, cursor: str | None = None, limit: int = 1_000) -> ScanResult:
@@ -115,6 +115,7 @@ class LocationStore(Store):
         result = await run(lambda: self._native.scan(prefix, cursor, limit))
         if isinstance(result, _native.ScanResult.EXPIRED):
             return Expired()
+        assert isinstance(result, _native.ScanResult.PAGE)
         items = tuple(
             ScanItem(item.key, item.value.bytes, item.value.version, item.value.expires_at_ms) for item in result.items
         )
@@ -145,7 +146,7 @@ def store_options(key_prefix: str, operation_timeout_ms: Milliseconds | None) ->
     )
 
 
-def _condition(place: str, condition: Condition) -> _native.Condition:
+def _condition(place: str, condition: Condition) -> Any:
     if isinstance(condition, IfMissing):
         return _native.Condition.MISSING(text(f"{place}.key", condition.key))
     if isinstance(condition, IfVersion):
@@ -154,12 +155,10 @@ def _condition(place: str, condition: Condition) -> _native.Condition:
     raise _no_such(place, condition, "an IfMissing or an IfVersion")
 
 
-def _mutation(place: str, mutation: Mutation) -> _native.Mutation:
+def _mutation(place: str, mutation: Mutation) -> Any:
     if isinstance(mutation, Put):
         key, value = text(f"{place}.key", mutation.key), content(f"{place}.bytes", mutation.bytes)
-        return _native.Mutation.PUT(
-            key, value, optional_milliseconds(f"{place}.retention_ms", mutation.retention_ms)
-        )
+        return _native.Mutation.PUT(key, value, optional_milliseconds(f"{place}.retention_ms", mutation.retention_ms))
     if isinstance(mutation, Delete):
         return _native.Mutation.DELETE(text(f"{place}.key", mutation.key))
     raise _no_such(place, mutation, "a Put or a Delete")

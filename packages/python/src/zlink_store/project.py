@@ -38,9 +38,7 @@ class Project(Store):
                 print(lease.fencing_token)
     """
 
-    def __init__(
-        self, url: str, *, workspace: str, project: str, operation_timeout_ms: Milliseconds | None = None
-    ) -> None:
+    def __init__(self, url: str, *, workspace: str, project: str, operation_timeout_ms: Milliseconds | None = None) -> None:
         url, workspace, project = text("url", url), text("workspace", workspace), text("project", project)
         timeout = optional_milliseconds("operation_timeout_ms", operation_timeout_ms)
         options = _native.ProjectOptions(operation_timeout_ms=timeout)
@@ -171,8 +169,8 @@ class DistributedLocks:
     ) -> LockLease | None:
         """Takes the lock; ``None`` if it could not be had within `wait_ms` (0..=10,000; 0 by default).
 
-        The lease lasts `lease_ms` (5,000..=60,000; 30,000 by default). The namespace is ``default`` by default. Who waits is served
-        in order. A cancelled or failed acquire leaves no lease behind.
+        The lease lasts `lease_ms` (5,000..=60,000; 30,000 by default). The namespace is ``default`` by default. Who waits is
+        served in order. A cancelled or failed acquire leaves no lease behind.
         """
         key = text("key", key)
         namespace = None if namespace is None else text("namespace", namespace)

@@ -39,6 +39,7 @@ class RelocationStore(Store):
             return Stored(result.expires_at_ms, result.store_now_ms)
         if isinstance(result, _native.BlobPutResult.ALREADY_STORED):
             return AlreadyStored(result.expires_at_ms, result.store_now_ms)
+        assert isinstance(result, _native.BlobPutResult.CONFLICT)
         return Conflict(result.store_now_ms)
 
     async def read(self, reference: str) -> BlobReadResult:
@@ -47,6 +48,7 @@ class RelocationStore(Store):
         result = await run(lambda: self._native.read(reference))
         if isinstance(result, _native.BlobReadResult.MISSING):
             return Missing(result.store_now_ms)
+        assert isinstance(result, _native.BlobReadResult.FOUND)
         return Blob(result.bytes, result.expires_at_ms, result.store_now_ms)
 
     async def renew(self, reference: str, retention_ms: Milliseconds) -> BlobRenewResult:
@@ -55,6 +57,7 @@ class RelocationStore(Store):
         result = await run(lambda: self._native.renew(reference, lives))
         if isinstance(result, _native.BlobRenewResult.MISSING):
             return Missing(result.store_now_ms)
+        assert isinstance(result, _native.BlobRenewResult.RENEWED)
         return Renewed(result.expires_at_ms, result.store_now_ms)
 
     async def delete(self, reference: str) -> None:

@@ -1,0 +1,269 @@
+"""Memory and life: many calls, forgotten stores, forks, the end of the process."""
+
+import asyncio
+import gc
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+import zlink_store as zs
+from probes import resident_bytes, threads
+
+CALLS = 100_000
+
+
+def test_100_000_calls_leave_memory_flat(redis, prefix):
+    async def rounds(store, entries, locks, calls):
+        async def some(at):
+            key = f"k{at % 100}"
+            await store.write(mutations=[zs.Put(key, bytes(1_000))])
+            await store.read(key)
+            await entries.set("k", at)
+            if at % 10 == 0:
+                await store.scan("k", limit=10)
+                async with locks.lock(f"l{at}"):
+                    pass
+            with pytest.raises(ValueError):
+                await store.read("")
+
+        for start in range(0, calls // 4, 50):
+            await asyncio.gather(*(some(at) for at in range(start, start + 50)))
+
+    async def work():
+        url = "memory:flat"
+        async with zs.LocationStore(url) as memory, zs.LocationStore(redis.url, key_prefix=prefix) as remote:
+            async with zs.Project(url, workspace="w", project="p") as project:
+                entries = project.state.namespace("n")
+                for store in (memory, remote):
+                    await rounds(store, entries, project.locks(), CALLS // 10)
+                before, threads_before = resident_bytes(), threads()
+                for store in (memory, remote):
+                    await rounds(store, entries, project.locks(), CALLS // 2)
+                return resident_bytes() - before, threads() - threads_before
+
+    grown, more = asyncio.run(work())
+    assert more <= 0
+    assert grown < 10_000_000, f"{grown} bytes more"
+
+
+def test_large_values_leave_memory_flat():
+    async def work():
+        async with zs.RelocationStore("memory:") as blobs:
+            await blobs.put("r", bytes(1_048_576), 600_000)
+
+            async def some(count):
+                for _ in range(count):
+                    await blobs.put("r", bytes(1_048_576), 600_000)
+                    assert len((await blobs.read("r")).bytes) == 1_048_576
+
+            await some(100)
+            before = resident_bytes()
+            await some(1_000)
+            return resident_bytes() - before
+
+    grown = asyncio.run(work())
+    assert grown < 10_000_000, f"{grown} bytes more"
+
+
+def test_1_000_forgotten_stores_give_up_their_connections(redis, prefix):
+    async def clients(store):
+        return store.stats().in_flight
+
+    async def work():
+        before = threads()
+        for at in range(1_000):
+            store = zs.LocationStore(f"{redis.url}?client_name=forgotten-{at % 20}", key_prefix=prefix)
+            await store.ping()
+            del store
+        gc.collect()
+        assert threads() <= before + 8
+        # Connections are given up a moment after the last store is gone.
+        end = time.monotonic() + 30
+        while names_of_clients(redis.url) & {f"forgotten-{at}" for at in range(20)}:
+            assert time.monotonic() < end, names_of_clients(redis.url)
+            await asyncio.sleep(0.05)
+
+    asyncio.run(work())
+
+
+def names_of_clients(url):
+    import socket
+    from urllib.parse import urlsplit
+
+    at = urlsplit(url)
+    with socket.create_connection((at.hostname, at.port), 10) as link:
+        link.sendall(b"CLIENT LIST\r\n")
+        said = b""
+        while b"\r\n" not in said or len(said) < int(said[1 : said.index(b"\r\n")]):
+            said += link.recv(65_536)
+    return {field[5:].decode() for field in said.split() if field.startswith(b"name=")}
+
+
+def script(text, *arguments, **more):
+    """Runs a program of its own: what it printed."""
+    command = [sys.executable, "-c", textwrap.dedent(text), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+FORKING = """
+    import asyncio, gc, os, sys
+    import zlink_store as zs
+
+    url, prefix = sys.argv[1:]
+
+    def in_child(work):
+        child = os.fork()
+        if child == 0:
+            try:
+                work()
+            except BaseException as error:
+                print(type(error).__name__, flush=True)
+            else:
+                print("fine", flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+
+    async def use(store):
+        await store.write(mutations=[zs.Put("k", b"v")])
+        await store.read("k")
+"""
+
+
+def test_a_store_used_after_a_fork_says_what_to_do_and_the_parent_goes_on(redis, prefix):
+    printed = script(
+        FORKING
+        + """
+    store = zs.LocationStore(url, key_prefix=prefix)
+    asyncio.run(use(store))
+    in_child(lambda: asyncio.run(use(store)))
+    in_child(lambda: zs.LocationStore(url, key_prefix=prefix))
+    in_child(lambda: asyncio.run(store.close()))
+    in_child(lambda: in_child(lambda: asyncio.run(use(store))))
+    def drops():
+        global store
+        del store
+        gc.collect()
+    in_child(drops)
+    asyncio.run(use(store))
+    asyncio.run(store.close())
+    print("parent")
+    """,
+        redis.url,
+        prefix,
+    )
+    assert printed == ["ForkedError"] * 4 + ["fine"] * 2 + ["parent"]
+
+
+def test_a_child_that_was_forked_before_the_first_store_works(redis, prefix):
+    printed = script(
+        FORKING
+        + """
+    def whole():
+        asyncio.run(use(zs.LocationStore(url, key_prefix=prefix)))
+    in_child(whole)
+    in_child(lambda: in_child(whole))
+    whole()
+    print("parent")
+    """,
+        redis.url,
+        prefix,
+    )
+    assert printed == ["fine", "fine", "fine", "parent"]
+
+
+def test_a_child_that_ends_by_itself_does_not_hang(redis, prefix):
+    printed = script(
+        """
+    import asyncio, multiprocessing, sys
+    import zlink_store as zs
+    store = zs.LocationStore(sys.argv[1], key_prefix=sys.argv[2])
+    asyncio.run(store.ping())
+    def child():
+        try:
+            asyncio.run(store.ping())
+        except zs.ForkedError as error:
+            print("spawn" in str(error), flush=True)
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join(60)
+    print(process.exitcode)
+    asyncio.run(store.ping())
+    """,
+        redis.url,
+        prefix,
+    )
+    assert printed == ["True", "0"]
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_process_ends_with_operations_under_way(redis, prefix, closes):
+    printed = script(
+        """
+    import asyncio, sys
+    import zlink_store as zs
+    async def main():
+        store = zs.LocationStore(sys.argv[1], key_prefix=sys.argv[2])
+        project = zs.Project(sys.argv[1], workspace="w", project="p")
+        held = await project.locks().acquire("k")
+        tasks = [asyncio.ensure_future(store.read("k")) for _ in range(100)]
+        tasks.append(asyncio.ensure_future(project.locks().acquire("k", wait_ms=10_000)))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        if sys.argv[3] == "True":
+            await store.close()
+        print("ended")
+    asyncio.run(main())
+    """,
+        redis.url,
+        prefix,
+        str(closes),
+    )
+    assert printed == ["ended"]
+
+
+def test_an_idle_store_keeps_no_process_alive(redis, prefix):
+    printed = script(
+        """
+    import asyncio, sys
+    import zlink_store as zs
+    store = zs.LocationStore(sys.argv[1], key_prefix=sys.argv[2])
+    asyncio.run(store.ping())
+    zs.enable_logging()
+    print("idle")
+    """,
+        redis.url,
+        prefix,
+    )
+    assert printed == ["idle"]
+
+
+def test_log_events_come_as_records(prefix):
+    printed = script(
+        """
+    import asyncio, logging, sys, threading
+    import zlink_store as zs
+    came = threading.Event()
+    class Handler(logging.Handler):
+        def emit(self, record):
+            print(record.name.split(".")[0], record.levelno <= logging.WARNING)
+            came.set()
+    logging.getLogger("zlink_store").addHandler(Handler())
+    logging.getLogger("zlink_store").setLevel(1)
+    zs.enable_logging(5)
+    zs.enable_logging(logging.DEBUG)
+    async def main():
+        async with zs.LocationStore("redis://:pass@127.0.0.1:1", key_prefix="p", operation_timeout_ms=500) as store:
+            try:
+                await store.read("k")
+            except zs.StoreError:
+                pass
+    asyncio.run(main())
+    assert came.wait(30)
+    """
+    )
+    assert set(printed) == {"zlink_store", "True"}
