@@ -152,7 +152,7 @@ test-python: servers build-python ## the Python package and the scenarios, from 
 	@$(RUN) python $(VENV)/python -m pytest -c $(PYTHON)/pyproject.toml --rootdir . $(PYTHON)/tests tests/python
 
 .PHONY: test-interop
-test-interop: servers build-node build-java ## what one language wrote, another reads: on one Redis, and in one folder
+test-interop: servers build-node build-java build-python ## what one language wrote, another reads: on one Redis, and in one folder
 	@cargo build -q -p zlink-test-servers
 	@mvn -q -B -ntp -f tests/interop/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/interop-java.libraries"
 	@echo "$(JARS):$$(cat target/interop-java.libraries)" > target/interop-java.classpath
@@ -177,8 +177,8 @@ lint: ## formatting, clippy, TypeScript, Javadoc, Python
 
 .PHONY: lint-python
 lint-python: python $(VENV)/.ready ## Python: form and plain mistakes; the types are checked by a test
-	$(VENV)/ruff check -q --config $(PYTHON)/pyproject.toml $(PYTHON) tests/python tests/bench/python
-	$(VENV)/ruff format -q --check --config $(PYTHON)/pyproject.toml $(PYTHON) tests/python tests/bench/python
+	$(VENV)/ruff check -q --config $(PYTHON)/pyproject.toml $(PYTHON) tests/python tests/bench/python tests/interop/python
+	$(VENV)/ruff format -q --check --config $(PYTHON)/pyproject.toml $(PYTHON) tests/python tests/bench/python tests/interop/python
 
 # Java's own warnings are errors of its build.
 JAVA_MODULE = sed -n 's/.*module \([a-z.]*\) {/\1/p'

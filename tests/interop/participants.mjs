@@ -20,6 +20,11 @@ export const PARTICIPANTS = {
       return ['java', '-Xcheck:jni', '-cp', classPath, 'tests/interop/java/Participant.java'];
     },
   },
+  python: {
+    stores: ['location', 'relocation', 'project'],
+    // The environment that `make build-python` makes.
+    command: () => [process.env.ZLINK_PYTHON ?? 'target/python/venv/bin/python', 'tests/interop/python/participant.py'],
+  },
 };
 
 /** A running participant. */

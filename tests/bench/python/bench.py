@@ -100,9 +100,8 @@ async def main(seconds: float, rounds: int) -> None:
     server = Redis()
     try:
         table = await rows(server.url, uuid.uuid4().hex[:8])
-        print(
-            f"Python {sys.version.split()[0]}, zlink_store {zs.__version__}, redis-py {rival and sys.modules['redis'].__version__}"
-        )
+        other = sys.modules["redis"].__version__ if rival else "is missing"
+        print(f"Python {sys.version.split()[0]}, zlink_store {zs.__version__}, redis-py {other}")
         print(f"{'':32}{'zlink_store':>14}{'redis-py':>14}{'ratio':>8}")
         for name, (ours, theirs, in_flight, size) in table.items():
             found: list[list[float]] = [[], []]
@@ -111,9 +110,9 @@ async def main(seconds: float, rounds: int) -> None:
                     if call is not None:
                         found[side].append(await per_second(call, in_flight, seconds))
             unit = size / 1e6 if size else 1
-            mine, other = (statistics.median(one) * unit if one else None for one in found)
-            cells = [f"{value:,.0f}{' MB/s' if size else '/s'}" if value else "" for value in (mine, other)]
-            print(f"{name:32}{cells[0]:>14}{cells[1]:>14}{f'{mine / other:.2f}' if mine and other else '':>8}", flush=True)
+            mine, rivals = (statistics.median(one) * unit if one else None for one in found)
+            cells = [f"{value:,.0f}{' MB/s' if size else '/s'}" if value else "" for value in (mine, rivals)]
+            print(f"{name:32}{cells[0]:>14}{cells[1]:>14}{f'{mine / rivals:.2f}' if mine and rivals else '':>8}", flush=True)
     finally:
         server.stop()
 
