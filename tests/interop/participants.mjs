@@ -21,7 +21,7 @@ export const PARTICIPANTS = {
     },
   },
   python: {
-    stores: ['location', 'relocation', 'project'],
+    stores: ['location', 'relocation'],
     // The environment that `make build-python` makes.
     command: () => [process.env.ZLINK_PYTHON ?? 'target/python/venv/bin/python', 'tests/interop/python/participant.py'],
   },
