@@ -157,7 +157,7 @@ test-interop: servers build-node build-java build-python ## what one language wr
 	@mvn -q -B -ntp -f tests/interop/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/interop-java.libraries"
 	@echo "$(JARS):$$(cat target/interop-java.libraries)" > target/interop-java.classpath
 	@echo "== Interop: processes of two languages on the same data"
-	@$(RUN) interop node --test tests/interop/interop.test.mjs
+	@$(RUN) interop node --test tests/interop/interop.test.mjs tests/interop/waiters.test.mjs
 
 .PHONY: test-faults
 test-faults: servers ## crashes, kills and restarts

@@ -13,7 +13,7 @@ export const PARTICIPANTS = {
     command: () => [process.execPath, 'tests/interop/node/participant.mjs'],
   },
   java: {
-    stores: ['location', 'relocation'],
+    stores: ['location', 'relocation', 'project'],
     // `make` has put there what Java needs.
     command: () => {
       const classPath = readFileSync(`${root}/target/interop-java.classpath`, 'utf8').trim();

@@ -26,9 +26,11 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import systems.zlink.framework.locationprovider.*;
 import systems.zlink.framework.locations.embedded.*;
 import systems.zlink.framework.locations.redis.*;
+import systems.zlink.project.state.*;
 import systems.zlink.store.ZLinkStoreFailure;
 
 public class Participant {
@@ -36,6 +38,13 @@ public class Participant {
     static final int IN_FILE_FROM = 64 * 1024;
     static final Gson GSON = new Gson();
     static final Map<Integer, Object> STORES = new ConcurrentHashMap<>();
+    /** What cancels the requests under way. */
+    static final Map<Integer, AtomicBoolean> CANCELLED = new ConcurrentHashMap<>();
+    /** The locks of each invocation, by its number; and leases, by theirs. */
+    static final Map<Integer, Invocation> INVOCATIONS = new ConcurrentHashMap<>();
+    static final Map<Integer, LockLease> LEASES = new ConcurrentHashMap<>();
+
+    record Invocation(Project project, DistributedLocks locks) {}
 
     public static void main(String[] arguments) throws Exception {
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -43,7 +52,9 @@ public class Participant {
             JsonObject request = JsonParser.parseString(line).getAsJsonObject();
             CompletionStage<JsonObject> stage;
             try {
-                stage = obey(request);
+                AtomicBoolean cancelled = new AtomicBoolean(request.has("cancelled"));
+                CANCELLED.put(number(request, "id"), cancelled);
+                stage = obey(request, cancelled::get);
             } catch (RuntimeException error) {
                 stage = CompletableFuture.failedFuture(error);
             }
@@ -52,15 +63,28 @@ public class Participant {
     }
 
     static void answer(JsonObject request, JsonObject result, Throwable failure) {
+        CANCELLED.remove(number(request, "id"));
         JsonObject answer = new JsonObject();
         answer.add("id", request.get("id"));
-        if (failure == null) {
+        Throwable thrown = failure instanceof CompletionException ? failure.getCause() : failure;
+        String kind = kind(thrown);
+        if (kind != null) {
+            answer.add("result", told(kind, null, null));
+        } else if (thrown == null) {
             answer.add("result", result);
         } else {
-            answer.add("error", error(failure instanceof CompletionException ? failure.getCause() : failure));
+            answer.add("error", error(thrown));
         }
         // One line each, whatever threads answer.
         ANSWERS.println(GSON.toJson(answer));
+    }
+
+    /** An exception that is a result on the wire. */
+    static String kind(Throwable failure) {
+        return failure instanceof StateConflictException ? "conflict"
+                : failure instanceof RateLimitException ? "limitReached"
+                : failure instanceof LockLostException ? "lost"
+                : null;
     }
 
     static JsonObject error(Throwable failure) {
@@ -82,10 +106,23 @@ public class Participant {
         return error;
     }
 
-    static CompletionStage<JsonObject> obey(JsonObject request) {
-        int store = request.get("store").getAsInt();
-        ZLinkStoreCancellation cancellation = request.has("cancelled") ? () -> true : null;
-        switch (text(request, "do")) {
+    static CompletionStage<JsonObject> obey(JsonObject request, ZLinkStoreCancellation cancellation) {
+        String verb = text(request, "do");
+        if (verb.equals("cancel")) {
+            AtomicBoolean cancelled = CANCELLED.get(number(request, "request"));
+            if (cancelled != null) {
+                cancelled.set(true);
+            }
+            return CompletableFuture.completedFuture(new JsonObject());
+        }
+        int store = number(request, "store");
+        if (verb.startsWith("state")) {
+            return state((Project) STORES.get(store), verb, request, cancellation);
+        }
+        if (verb.startsWith("lock")) {
+            return lock((Project) STORES.get(store), verb, request, cancellation);
+        }
+        switch (verb) {
             case "open" -> {
                 STORES.put(store, open(request));
                 return CompletableFuture.completedFuture(new JsonObject());
@@ -122,6 +159,67 @@ public class Participant {
         }
     }
 
+    static CompletionStage<JsonObject> state(Project project, String verb, JsonObject request, ZLinkStoreCancellation cancellation) {
+        StateNamespace<String> namespace = project.state().namespace(text(request, "namespace"));
+        String key = text(request, "key");
+        Long expectedVersion = optional(request, "expectedVersion");
+        Long ttl = optional(request, "ttlSeconds");
+        return switch (verb) {
+            case "stateGet" -> namespace.get(key, cancellation)
+                    .thenApply(entry -> entry.map(found -> told("entry", found)).orElseGet(() -> told("missing", null, null)));
+            case "stateSet" -> namespace.set(
+                            key,
+                            text(request, "json"),
+                            new StateWriteOptions(expectedVersion, ttl == null ? null : Duration.ofSeconds(ttl)),
+                            cancellation)
+                    .thenApply(entry -> told("stored", entry));
+            case "stateDelete" -> namespace.delete(key, new StateDeleteOptions(expectedVersion), cancellation)
+                    .thenApply(deleted -> told(deleted ? "deleted" : "missing", null, null));
+            default -> throw new IllegalStateException(verb);
+        };
+    }
+
+    static CompletionStage<JsonObject> lock(Project project, String verb, JsonObject request, ZLinkStoreCancellation cancellation) {
+        int number = number(request, "lease");
+        Duration leaseTime = millis(request, "leaseMs");
+        return switch (verb) {
+            case "lockAcquire" -> {
+                LockOptions options = new LockOptions(
+                        request.has("namespace") ? text(request, "namespace") : null, millis(request, "waitMs"), leaseTime);
+                yield locks(project, request).acquire(text(request, "key"), options, cancellation)
+                        .thenApply(lease -> lease.map(got -> keep(number, got)).orElseGet(() -> told("unavailable", null, null)));
+            }
+            case "lockAttach" -> locks(project, request).attach(text(request, "leaseId"), cancellation)
+                    .thenApply(lease -> keep(number, lease));
+            case "lockRenew" -> LEASES.get(number).renew(leaseTime, cancellation)
+                    .thenApply(nothing -> told("renewed", LEASES.get(number).expiresAt(), null));
+            case "lockRelease" -> LEASES.get(number).release(cancellation).thenApply(nothing -> told("released", null, null));
+            default -> throw new IllegalStateException(verb);
+        };
+    }
+
+    /** The locks of an invocation, which begins with the first request that names it; one of a project that was opened anew does so too. */
+    static DistributedLocks locks(Project project, JsonObject request) {
+        return INVOCATIONS.compute(number(request, "invocation"), (number, known) -> {
+            if (known != null && known.project() == project) {
+                return known;
+            }
+            return new Invocation(project, request.has("deadline")
+                    ? project.locks(Instant.ofEpochMilli(request.get("deadline").getAsLong()))
+                    : project.locks());
+        }).locks();
+    }
+
+    static JsonObject keep(int number, LockLease lease) {
+        LEASES.put(number, lease);
+        JsonObject told = told("lease", lease.expiresAt(), null);
+        told.addProperty("id", lease.id());
+        told.addProperty("key", lease.key());
+        told.addProperty("namespace", lease.namespace());
+        told.addProperty("fencingToken", lease.fencingToken());
+        return told;
+    }
+
     static ZLinkLocationStore location(int store) {
         return (ZLinkLocationStore) STORES.get(store);
     }
@@ -132,8 +230,12 @@ public class Participant {
 
     static Object open(JsonObject request) {
         String address = text(request, "address");
+        Duration timeout = millis(request, "operationTimeoutMs");
+        if (text(request, "kind").equals("project")) {
+            String url = text(request, "engine").equals("file") ? "file:" + address : address;
+            return new Project(new ProjectOptions(url, text(request, "workspace"), text(request, "project"), timeout));
+        }
         String prefix = text(request, "keyPrefix");
-        Duration timeout = Duration.ofMillis(request.get("operationTimeoutMs").getAsLong());
         boolean location = text(request, "kind").equals("location");
         if (text(request, "engine").equals("redis")) {
             return location
@@ -179,8 +281,20 @@ public class Participant {
         }
     }
 
+    static int number(JsonObject form, String name) {
+        return form.get(name).getAsInt();
+    }
+
+    static Long optional(JsonObject form, String name) {
+        return form.has(name) ? form.get(name).getAsLong() : null;
+    }
+
+    static Duration millis(JsonObject form, String name) {
+        return form.has(name) ? Duration.ofMillis(form.get(name).getAsLong()) : null;
+    }
+
     static Duration retention(JsonObject form) {
-        return form.has("retentionMs") ? Duration.ofMillis(form.get("retentionMs").getAsLong()) : null;
+        return millis(form, "retentionMs");
     }
 
     static ZLinkBlobReference reference(JsonObject form) {
@@ -236,6 +350,15 @@ public class Participant {
         } catch (IOException error) {
             throw new UncheckedIOException(error);
         }
+    }
+
+    static JsonObject told(String kind, StateEntry<String> entry) {
+        JsonObject told = told(kind, entry.expiresAt(), null);
+        told.addProperty("json", entry.value());
+        told.addProperty("version", entry.version());
+        time(told, "createdAt", entry.createdAt());
+        time(told, "updatedAt", entry.updatedAt());
+        return told;
     }
 
     static JsonObject told(ZLinkStoreValue value) {

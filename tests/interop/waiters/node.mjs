@@ -1,5 +1,6 @@
 // Takes turns on one lock, many at a time: `node.mjs url key waiters`. Says on its output, one a line, what it gets and what it gives back,
 // with the times of the machine's monotonic clock (ns) and of its wall clock (ms), and ends when its input ends.
+//   ready                                it begins to wait
 //   got WAITER TOKEN EXPIRES_AT NS MS    a lease
 //   giving WAITER TOKEN NS               before its release
 //   none WAITER                          the wait was over without a lease
@@ -33,4 +34,5 @@ async function wait(waiter) {
 }
 
 process.stdin.on('end', () => process.exit(0)).resume();
+say('ready');
 for (let waiter = 0; waiter < Number(waiters); waiter++) wait(waiter);

@@ -1,38 +1,58 @@
-// 50 waiters in 3 processes on one lock of one Redis, whose holders are killed at random (kill -9). ZLINK_WAITERS_SECONDS says for how long.
+// 50 waiters in 3 processes (two Node, one Java) on one lock of one Redis, whose holders are killed at random (kill -9). ZLINK_WAITERS_SECONDS
+// says for how long.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { startRedis } from './runner/places.mjs';
+import { startRedis } from '../node/runner/places.mjs';
 
 const require = createRequire(new URL('../../packages/node/package.json', import.meta.url));
 const { Project } = require('@zlink-systems/project-state');
 
 const SECONDS = Number(process.env.ZLINK_WAITERS_SECONDS ?? 8);
 const KEY = 'turns';
-const WAITERS = [17, 17, 16];
 /** A killed holder's lease goes on for 5 s, and then everybody gets a turn in about 1 s. */
 const KILL_EVERY_MS = 7_000;
 const ALL_WAIT_MS = 3_000;
 const DEADLINE_MS = (SECONDS + 60) * 1_000;
 
-const program = fileURLToPath(new URL('waiters/node.mjs', import.meta.url));
+const fileOf = (name) => fileURLToPath(new URL(name, import.meta.url));
+
+const node = () => [process.execPath, fileOf('waiters/node.mjs')];
+
+function java() {
+  // `make` has put there what Java needs.
+  const classPath = readFileSync(fileOf('../../target/interop-java.classpath'), 'utf8').trim();
+  return ['java', '-cp', classPath, fileOf('waiters/Waiters.java')];
+}
+
+/** How each process is started, and how many wait there. */
+const PROCESSES = [
+  [node, 17],
+  [node, 17],
+  [java, 16],
+];
 
 /** A process of waiters, and what it says. */
 class Waiters {
   /** The leases that it got, the last one last. */
   leases = [];
 
-  constructor(url, count, onGot) {
+  constructor(url, [command, count], onGot) {
+    const [program, ...options] = command();
     this.turns = Array(count).fill(0);
-    this.process = spawn(process.execPath, [program, url, KEY, count], { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.process = spawn(program, [...options, url, KEY, count], { stdio: ['pipe', 'pipe', 'inherit'] });
     this.process.stdin.on('error', () => {});
     this.exited = once(this.process, 'exit');
-    createInterface({ input: this.process.stdout }).on('line', (line) => {
+    const lines = createInterface({ input: this.process.stdout });
+    /** Whether it has begun to wait, or ended. */
+    this.begun = once(lines, 'line');
+    lines.on('line', (line) => {
       const [what, waiter, token, ...rest] = line.split(' ');
       if (what === 'got') {
         const [expiresAt, ns, ms] = rest;
@@ -78,7 +98,7 @@ test(`${SECONDS} s of 50 waiters in 3 processes on one lock, holders killed`, {
   let kills = 0;
   const running = [];
   const start = (at) => {
-    running[at] = new Waiters(redis.url, WAITERS[at], (holder) => {
+    running[at] = new Waiters(redis.url, PROCESSES[at], (holder) => {
       if (!kill || running[at] !== holder) return;
       kill = false;
       kills++;
@@ -87,7 +107,8 @@ test(`${SECONDS} s of 50 waiters in 3 processes on one lock, holders killed`, {
     });
     all.push(running[at]);
   };
-  for (const at of WAITERS.keys()) start(at);
+  for (const at of PROCESSES.keys()) start(at);
+  await Promise.all(all.map((one) => Promise.race([one.begun, one.exited])));
   await pause(2_000);
   const before = await sent(redis.client);
   const began = performance.now();
