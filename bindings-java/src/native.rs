@@ -115,7 +115,7 @@ fn opened_record(number: u32, inline: bool) -> Vec<u8> {
     record
 }
 
-/// Takes one request. The answer if it is there at once, else null.
+/// Takes one request. The answer if it is there at once, else null. With `hold` it begins at the next [`go_on`], or earlier.
 #[jni_mangle("systems.zlink.store.internal.Native")]
 pub fn submit<'local>(
     mut env: EnvUnowned<'local>,
@@ -126,18 +126,29 @@ pub fn submit<'local>(
     fields: JByteArray<'local>,
     length: jint,
     beside: ByteArrays<'local>,
+    hold: jboolean,
 ) -> JByteArray<'local> {
     env.with_env(|env| -> Result<_> {
         let fields = copy(env, &fields, 0, length)?;
         let beside = copy_each(env, &beside)?;
         let request =
             Request { kind: kind.cast_unsigned(), ticket: ticket.cast_unsigned(), store: store.cast_unsigned(), fields: &fields };
-        match SIDE.bridge.submit(request, beside) {
+        match SIDE.bridge.submit(request, beside, hold) {
             Taken::Answered(record) => env.byte_array_from_slice(&record),
             Taken::UnderWay => Ok(JByteArray::null()),
         }
     })
     .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Begins what was held.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn go_on<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>) {
+    env.with_env(|_| -> Result<_> {
+        SIDE.bridge.go_on();
+        Ok(())
+    })
+    .resolve::<ThrowRuntimeExAndDefault>();
 }
 
 /// Ends one operation, which is answered all the same.
@@ -166,6 +177,34 @@ pub fn collect<'local>(
         Ok(jint::try_from(length).unwrap_or(jint::MAX))
     })
     .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// Moves answers that are there, or come within `patience_us`, into `target`, for a thread that comes back for more or says
+/// [`left`]: until then nobody else is woken for them. Their length in bytes.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn collect_now<'local>(
+    mut env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    target: JByteArray<'local>,
+    patience_us: jint,
+) -> jint {
+    env.with_env(|env| -> Result<_> {
+        let room = target.len(env)?;
+        let patience = Duration::from_micros(u64::try_from(patience_us).unwrap_or_default());
+        let length = SIDE.collect_now(room, patience, |records| put(env, &target, records))?;
+        Ok(jint::try_from(length).unwrap_or(jint::MAX))
+    })
+    .resolve::<ThrowRuntimeExAndDefault>()
+}
+
+/// The thread that [`collect_now`] was called on does not come back.
+#[jni_mangle("systems.zlink.store.internal.Native")]
+pub fn left<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>) {
+    env.with_env(|_| -> Result<_> {
+        SIDE.left();
+        Ok(())
+    })
+    .resolve::<ThrowRuntimeExAndDefault>();
 }
 
 /// Waits for the answer to one operation alone, at most `timeout_ms`. Null if it goes, or has gone, to the thread that collects.

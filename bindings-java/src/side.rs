@@ -1,6 +1,7 @@
 //! The native side of the class loader that loaded this library (a second one loads a copy, with statics of its own).
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -15,11 +16,18 @@ const KEEP_FROM: usize = 4 * 1_024;
 const LARGEST_RECORD: usize = 32 * 1_024;
 
 pub(crate) static SIDE: LazyLock<Side> = LazyLock::new(|| Side {
-    bridge: Bridge::new(Dialect { keep_from: KEEP_FROM, largest_record: LARGEST_RECORD, retention: "retention" }, || BELL.ring()),
+    bridge: Bridge::new(Dialect { keep_from: KEEP_FROM, largest_record: LARGEST_RECORD, retention: "retention" }, wake),
     collected: Mutex::default(),
 });
 
 static BELL: LazyLock<Bell> = LazyLock::new(Bell::default);
+/// Rung in its place while somebody waits in [`Side::collect_now`].
+static HELPERS_BELL: LazyLock<Bell> = LazyLock::new(Bell::default);
+static HELPER_WAITS: AtomicBool = AtomicBool::new(false);
+
+fn wake() {
+    if HELPER_WAITS.load(Ordering::SeqCst) { HELPERS_BELL.ring() } else { BELL.ring() }
+}
 
 pub(crate) struct Side {
     pub(crate) bridge: Bridge,
@@ -39,27 +47,68 @@ impl Side {
         &self,
         room: usize,
         patience: Option<Duration>,
-        hand: impl FnOnce(&[u8]) -> Result<(), E>,
+        mut hand: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<usize, E> {
         loop {
-            let mut collected = self.collected.lock();
-            let Collected { batch, handed } = &mut *collected;
-            if *handed == batch.len() {
-                self.bridge.collect(batch);
-                *handed = 0;
-            }
-            let waiting = batch.get(*handed..).unwrap_or_default();
-            if !waiting.is_empty() {
-                let length = whole_records(waiting, room);
-                hand(&waiting[..length])?;
-                *handed += length;
+            let length = self.hand_over(room, &mut hand, Bridge::collect)?;
+            if length > 0 {
                 return Ok(length);
             }
-            drop(collected);
             if !BELL.wait(patience) {
-                return Ok(0);
+                // The bell does not ring for what another thread was to collect.
+                return self.hand_over(room, &mut hand, Bridge::collect);
             }
         }
+    }
+
+    /// Hands over what is there or comes before the end of `patience`, to a thread that then comes back for more, or says that it
+    /// does not: see [`left`](Self::left). Until then nobody is woken.
+    pub(crate) fn collect_now<E>(
+        &self,
+        room: usize,
+        patience: Duration,
+        mut hand: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        let length = self.hand_over(room, &mut hand, Bridge::collect_and_come_back)?;
+        if length > 0 || patience.is_zero() {
+            return Ok(length);
+        }
+        HELPER_WAITS.store(true, Ordering::SeqCst);
+        self.bridge.left();
+        HELPERS_BELL.wait(Some(patience));
+        HELPER_WAITS.store(false, Ordering::SeqCst);
+        self.hand_over(room, &mut hand, Bridge::collect_and_come_back)
+    }
+
+    /// The thread of [`collect_now`](Self::collect_now) does not come back.
+    pub(crate) fn left(&self) {
+        self.bridge.left();
+        let collected = self.collected.lock();
+        if collected.handed < collected.batch.len() {
+            BELL.ring();
+        }
+    }
+
+    fn hand_over<E>(
+        &self,
+        room: usize,
+        hand: &mut impl FnMut(&[u8]) -> Result<(), E>,
+        collect: fn(&Bridge, &mut Vec<u8>),
+    ) -> Result<usize, E> {
+        let mut collected = self.collected.lock();
+        let Collected { batch, handed } = &mut *collected;
+        if *handed == batch.len() {
+            *handed = 0;
+            collect(&self.bridge, batch);
+        }
+        let waiting = batch.get(*handed..).unwrap_or_default();
+        if waiting.is_empty() {
+            return Ok(0);
+        }
+        let length = whole_records(waiting, room);
+        hand(&waiting[..length])?;
+        *handed += length;
+        Ok(length)
     }
 
     /// Makes the thread that collects come back.

@@ -1,12 +1,16 @@
 //! The process's own runtime: sockets, timers and background work of all stores live here, so that a store works under
 //! any executor of its caller and outlives any of them.
 
+use std::cell::RefCell;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::OnceLock;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::{Sleep, Timeout};
@@ -34,6 +38,39 @@ pub(crate) fn handle() -> &'static Handle {
 pub fn spawn(future: impl Future<Output = ()> + Send + 'static) {
     // A future that drives many operations at once would be held up by tokio's budget for one.
     handle().spawn(tokio::task::unconstrained(future));
+}
+
+thread_local! {
+    static GATHERED: RefCell<Option<Vec<BoxFuture<'static, ()>>>> = const { RefCell::new(None) };
+}
+
+/// Runs `future` on our own threads, or hands it to whoever [`gather`]s on this one.
+pub(crate) fn start(future: impl Future<Output = ()> + Send + 'static) {
+    let left = GATHERED.with_borrow_mut(|gathered| match gathered {
+        Some(gathered) => {
+            // One that panics takes no other one along.
+            gathered.push(Box::pin(AssertUnwindSafe(future).catch_unwind().map(drop)));
+            None
+        }
+        None => Some(future),
+    });
+    if let Some(future) = left {
+        handle().spawn(future);
+    }
+}
+
+/// Does `work`, and gives back what it has [`start`]ed, which the caller is to drive: so that what many operations share begins
+/// when all of them have joined, and without another thread.
+pub(crate) fn gather<T>(work: impl FnOnce() -> T) -> (T, Vec<BoxFuture<'static, ()>>) {
+    struct Before(Option<Vec<BoxFuture<'static, ()>>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            GATHERED.set(self.0.take());
+        }
+    }
+    let _before = Before(GATHERED.replace(Some(Vec::new())));
+    let done = work();
+    (done, GATHERED.take().unwrap_or_default())
 }
 
 /// `future`, ended at `deadline`. It may be polled from any executor.

@@ -6,7 +6,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 
 use super::acquires::Acquires;
 use super::answer::Answer;
@@ -15,9 +14,9 @@ use super::log::{self, LogListener};
 use super::mailbox::{Mailbox, Outlet};
 use super::request::{Request, Unpacking};
 use super::source::gone;
+use super::turns::Turns;
 use super::wire::{Rows, ask};
 use super::work::{Cached, Finished, Running, Store, Stores, Work};
-use crate::background;
 use crate::call::StoreStats;
 use crate::contract::{Code, Error};
 
@@ -38,7 +37,7 @@ pub struct Bridge {
     stores: Arc<Stores>,
     inbox: Arc<Inbox>,
     acquires: Arc<Acquires>,
-    driver: Mutex<Option<Driver>>,
+    turns: Arc<Turns>,
 }
 
 /// What became of a request at once.
@@ -56,8 +55,8 @@ impl Bridge {
         let mailbox = Arc::new(Mailbox::new(dialect, Box::new(wake)));
         let (stores, inbox) = (Arc::<Stores>::default(), Arc::<Inbox>::default());
         let acquires = Arc::<Acquires>::default();
-        let driver = Mutex::new(Some(Driver::new(&inbox, &stores, &mailbox, &acquires)));
-        Self { mailbox, stores, inbox, acquires, driver }
+        let turns = Turns::new(Driver::new(&inbox, &stores, &mailbox, &acquires));
+        Self { mailbox, stores, inbox, acquires, turns }
     }
 
     /// Takes a store and gives it a number, which is never used again.
@@ -90,12 +89,25 @@ impl Bridge {
     }
 
     /// Takes one request, with the byte strings that came `beside` it. Argument errors, and the answers of stores that answer
-    /// inline, are there at once.
-    pub fn submit(&self, request: Request<'_>, beside: Vec<Bytes>) -> Taken {
+    /// inline, are there at once. All others begin on this thread; with `hold` at the next [`go_on`](Self::go_on), or earlier.
+    pub fn submit(&self, request: Request<'_>, beside: Vec<Bytes>, hold: bool) -> Taken {
         let mut record = Vec::new();
         self.acquires.submitted([(request.kind, request.ticket)]);
         let store = self.stores.get(request.store);
-        if self.begin(request, store.as_ref(), beside, &mut record) { Taken::Answered(record) } else { Taken::UnderWay }
+        if self.begin(request, store.as_ref(), beside, &mut record) {
+            return Taken::Answered(record);
+        }
+        if !hold {
+            self.turns.take();
+        }
+        Taken::UnderWay
+    }
+
+    /// Begins, on this thread, what was held.
+    pub fn go_on(&self) {
+        if !self.inbox.is_empty() {
+            self.turns.take();
+        }
     }
 
     /// Takes a row of requests ([`wire`](super::wire)), with the byte strings that came `beside` the last of them. The answers
@@ -105,6 +117,7 @@ impl Bridge {
         self.acquires.submitted(Rows(batch).map(|row| (row.kind, row.ticket)));
         let mut driven = Vec::new();
         let mut answers = Vec::new();
+        let mut begun = false;
         let mut owned = None;
         let mut beside = Some(beside);
         let mut stores = Cached::new(&self.stores);
@@ -123,13 +136,17 @@ impl Bridge {
             let last = start + row.fields.len() == batch.len();
             let beside = if last { beside.take().unwrap_or_default() } else { Vec::new() };
             let request = Request { kind: row.kind, ticket: row.ticket, store: row.extra, fields: &fields };
-            self.begin(request, store, beside, &mut answers);
+            begun |= !self.begin(request, store, beside, &mut answers);
         }
         if !answers.is_empty() {
             self.mailbox.leave(|out| out.append(&mut answers));
         }
         if !driven.is_empty() {
-            self.drive(Item::Batch(driven.into(), beside.unwrap_or_default()));
+            self.inbox.put(Item::Batch(driven.into(), beside.unwrap_or_default()));
+            begun = true;
+        }
+        if begun {
+            self.turns.call();
         }
     }
 
@@ -161,7 +178,7 @@ impl Bridge {
                 let mut running = Running::new(ticket, work);
                 let polled = if inline { running.poll_now() } else { Poll::Pending };
                 let Poll::Ready(answer) = polled else {
-                    self.drive(Item::Start(running));
+                    self.inbox.put(Item::Start(running));
                     return false;
                 };
                 answer
@@ -172,19 +189,12 @@ impl Bridge {
         true
     }
 
-    fn drive(&self, item: Item) {
-        self.inbox.put(item);
-        // The driver starts with the first operation that needs it.
-        if let Some(driver) = self.driver.lock().take() {
-            background::spawn(driver);
-        }
-    }
-
     /// Ends the operation that has this ticket, if it still runs; it is answered all the same. Its caller must not get the answer
     /// any more: an acquire counts and waits no more from now on.
     pub fn cancel(&self, ticket: u32) {
         self.acquires.give_up(ticket);
-        self.inbox.cancel(ticket);
+        self.inbox.put(Item::Cancel(ticket));
+        self.turns.call();
     }
 
     #[cfg(test)]
@@ -223,6 +233,17 @@ impl Bridge {
         self.mailbox.swap(batch);
     }
 
+    /// As [`collect`](Self::collect), for a caller that comes back by itself: nobody is woken for what comes in the meantime,
+    /// until the next `collect` or [`left`](Self::left).
+    pub fn collect_and_come_back(&self, batch: &mut Vec<u8>) {
+        self.mailbox.swap_and_come_back(batch);
+    }
+
+    /// Whoever was to come back does not; wakes if there is something to collect.
+    pub fn left(&self) {
+        self.mailbox.left();
+    }
+
     /// A byte string that was too large for the batch; `None` if it was taken already.
     pub fn take(&self, number: u32) -> Option<Bytes> {
         self.mailbox.large.take(number)
@@ -253,7 +274,7 @@ pub fn packed_error(error: &Error, ticket: u32) -> Vec<u8> {
 impl Drop for Bridge {
     fn drop(&mut self) {
         self.mailbox.close();
-        self.inbox.wake();
+        self.turns.wake();
     }
 }
 

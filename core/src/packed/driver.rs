@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, Stream};
-use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 
 use super::acquires::Acquires;
@@ -23,10 +23,7 @@ const DELIVERED_TOGETHER: usize = 128;
 
 /// What was submitted and the driver has not yet taken.
 #[derive(Default)]
-pub(super) struct Inbox {
-    items: Mutex<Vec<Item>>,
-    waker: AtomicWaker,
-}
+pub(super) struct Inbox(Mutex<Vec<Item>>);
 
 pub(super) enum Item {
     /// A row of requests, and what came beside the last of them.
@@ -37,31 +34,26 @@ pub(super) enum Item {
 
 impl Inbox {
     pub(super) fn put(&self, item: Item) {
-        self.items.lock().push(item);
-        self.waker.wake();
+        self.0.lock().push(item);
     }
 
-    /// Ends the operation that has this ticket now, if there is one.
-    pub(super) fn cancel(&self, ticket: u32) {
-        self.put(Item::Cancel(ticket));
-    }
-
-    /// Makes the driver look again, if only to find that the other side has ended.
-    pub(super) fn wake(&self) {
-        self.waker.wake();
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
     }
 }
 
 /// Switches of the operations that run by themselves, by ticket.
 type Apart = Arc<Mutex<HashMap<u32, Arc<Switch>>>>;
 
-/// A future that lives as long as its bridge.
+/// What drives the operations: polled by one thread at a time ([`Turns`](super::turns)).
 pub(super) struct Driver {
     inbox: Arc<Inbox>,
     stores: Arc<Stores>,
     mailbox: Arc<Mailbox>,
     acquires: Arc<Acquires>,
     running: FuturesUnordered<Running>,
+    /// What the operations have in common, such as the batches in which they go out.
+    rounds: FuturesUnordered<BoxFuture<'static, ()>>,
     apart: Apart,
     answers: Vec<u8>,
 }
@@ -74,13 +66,14 @@ impl Driver {
             mailbox: Arc::clone(mailbox),
             acquires: Arc::clone(acquires),
             running: FuturesUnordered::new(),
+            rounds: FuturesUnordered::new(),
             apart: Apart::default(),
             answers: Vec::new(),
         }
     }
 
     fn take_what_came(&mut self) {
-        let items = std::mem::take(&mut *self.inbox.items.lock());
+        let items = std::mem::take(&mut *self.inbox.0.lock());
         let mut cancelled = HashSet::new();
         for item in items {
             match item {
@@ -162,28 +155,38 @@ impl Driver {
             self.mailbox.post(|out| out.append(&mut self.answers));
         }
     }
+
+    /// Whether nobody is left to be answered.
+    pub(super) fn has_ended(&self) -> bool {
+        self.mailbox.is_closed()
+    }
+
+    /// Goes on with everything that can go on.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) {
+        // What the operations start together waits until all of them have been looked at.
+        let (_, started) = background::gather(|| {
+            self.take_what_came();
+            let mut undelivered = 0;
+            while let Poll::Ready(Some(finished)) = Pin::new(&mut self.running).poll_next(context) {
+                finished.give_or_pack(&self.mailbox, &mut self.answers);
+                undelivered += 1;
+                if undelivered == DELIVERED_TOGETHER {
+                    self.deliver();
+                    undelivered = 0;
+                }
+            }
+        });
+        self.deliver();
+        self.rounds.extend(started);
+        while let Poll::Ready(Some(())) = Pin::new(&mut self.rounds).poll_next(context) {}
+    }
 }
 
-impl Future for Driver {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let driver = &mut *self;
-        driver.inbox.waker.register(context.waker());
-        if driver.mailbox.is_closed() {
-            return Poll::Ready(());
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Others may have a part in them.
+        for round in std::mem::take(&mut self.rounds) {
+            background::spawn(round);
         }
-        driver.take_what_came();
-        let mut undelivered = 0;
-        while let Poll::Ready(Some(finished)) = Pin::new(&mut driver.running).poll_next(context) {
-            finished.give_or_pack(&driver.mailbox, &mut driver.answers);
-            undelivered += 1;
-            if undelivered == DELIVERED_TOGETHER {
-                driver.deliver();
-                undelivered = 0;
-            }
-        }
-        driver.deliver();
-        Poll::Pending
     }
 }

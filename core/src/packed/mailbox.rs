@@ -57,7 +57,7 @@ impl Mailbox {
     /// Puts records in and wakes the other side.
     pub(super) fn post(&self, write: impl FnOnce(&mut Vec<u8>)) {
         self.leave(write);
-        if !self.woken.swap(true, Ordering::AcqRel) && !self.is_closed() {
+        if !self.woken.swap(true, Ordering::SeqCst) && !self.is_closed() {
             (self.wake)();
         }
     }
@@ -73,6 +73,23 @@ impl Mailbox {
         // Before the records are taken: what comes later finds the flag down and wakes again.
         self.woken.store(false, Ordering::Release);
         std::mem::swap(&mut *self.records.lock(), batch);
+    }
+
+    /// Exchanges all records as [`swap`](Self::swap) does, for a caller that comes back by itself: nobody else is woken for what
+    /// is posted from now on, until the next `swap` or [`left`](Self::left).
+    pub(super) fn swap_and_come_back(&self, batch: &mut Vec<u8>) {
+        batch.clear();
+        batch.shrink_to(KEPT);
+        self.woken.store(true, Ordering::Release);
+        std::mem::swap(&mut *self.records.lock(), batch);
+    }
+
+    /// Who was to come back does not.
+    pub(super) fn left(&self) {
+        self.woken.store(false, Ordering::SeqCst);
+        if self.has_records() {
+            self.post(|_| {});
+        }
     }
 
     /// A number for a question or a large byte string.

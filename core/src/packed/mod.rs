@@ -16,6 +16,7 @@ mod request;
 mod source;
 #[cfg(test)]
 mod tests;
+mod turns;
 pub mod wire;
 mod work;
 

@@ -36,7 +36,7 @@ fn fixture() -> Fixture {
 
 impl Fixture {
     fn submit(&self, kind: u32, store: u32, fields: Vec<u8>, beside: Vec<Bytes>) -> Taken {
-        self.bridge.submit(Request { kind, ticket: 7, store, fields: &Bytes::from(fields) }, beside)
+        self.bridge.submit(Request { kind, ticket: 7, store, fields: &Bytes::from(fields) }, beside, false)
     }
 
     fn answer(&self, kind: u32, store: u32, fields: Vec<u8>) -> Vec<u8> {
@@ -241,6 +241,86 @@ async fn a_row_for_a_store_that_must_wait_is_answered_by_the_driver() {
     }
     answers.sort_unstable();
     assert_eq!(answers, [(tell::APPLIED, 1), (tell::ERROR, 2)]);
+}
+
+/// A store that answers from elsewhere.
+fn waiting_store(fixture: &Fixture, folder: &tempfile::TempDir) -> u32 {
+    let url = format!("file:{}", folder.path().display());
+    fixture.bridge.add(Store::Location(LocationStore::open(&url, StoreOptions::default()).unwrap()))
+}
+
+fn ask_for(fixture: &Fixture, store: u32, ticket: u32, hold: bool) {
+    let request = Request { kind: ask::READ, ticket, store, fields: &Bytes::from(text("k")) };
+    assert!(matches!(fixture.bridge.submit(request, Vec::new(), hold), Taken::UnderWay));
+}
+
+async fn answered(fixture: &Fixture, count: usize) -> Vec<(u32, u32)> {
+    let mut answers = Vec::new();
+    while answers.len() < count {
+        answers.extend(tickets(&fixture.collect().await));
+    }
+    answers.sort_unstable();
+    answers
+}
+
+#[tokio::test]
+async fn what_is_held_begins_when_it_is_told_to_or_with_the_next_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixture = fixture();
+    let store = waiting_store(&fixture, &folder);
+    ask_for(&fixture, store, 1, true);
+    assert!(fixture.bridge.stats(store).unwrap().operations.iter().all(|(_, count)| *count == 0));
+    fixture.bridge.go_on();
+    assert_eq!(answered(&fixture, 1).await, [(tell::MISSING, 1)]);
+    fixture.bridge.go_on();
+    ask_for(&fixture, store, 2, true);
+    ask_for(&fixture, store, 3, false);
+    assert_eq!(answered(&fixture, 2).await, [(tell::MISSING, 2), (tell::MISSING, 3)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_many_threads_at_once_are_all_answered() {
+    const THREADS: u32 = 4;
+    const EACH: u32 = 500;
+    let folder = tempfile::tempdir().unwrap();
+    let fixture = Arc::new(fixture());
+    let store = waiting_store(&fixture, &folder);
+    let submitting = (0..THREADS).map(|thread| {
+        let fixture = Arc::clone(&fixture);
+        std::thread::spawn(move || {
+            for ticket in thread * EACH..(thread + 1) * EACH {
+                ask_for(&fixture, store, ticket, ticket % 3 > 0);
+            }
+            fixture.bridge.go_on();
+        })
+    });
+    for thread in submitting.collect::<Vec<_>>() {
+        thread.join().unwrap();
+    }
+    let all: Vec<_> = (0..THREADS * EACH).map(|ticket| (tell::MISSING, ticket)).collect();
+    assert_eq!(answered(&fixture, all.len()).await, all);
+}
+
+#[tokio::test]
+async fn who_comes_back_is_not_woken_and_who_does_not_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixture = fixture();
+    let store = waiting_store(&fixture, &folder);
+    let mut records = Vec::new();
+    fixture.bridge.collect_and_come_back(&mut records);
+    ask_for(&fixture, store, 1, false);
+    while records.is_empty() {
+        tokio::task::yield_now().await;
+        fixture.bridge.collect_and_come_back(&mut records);
+    }
+    assert_eq!(tickets(&records), [(tell::MISSING, 1)]);
+    ask_for(&fixture, store, 2, false);
+    while !fixture.bridge.has_records() {
+        tokio::task::yield_now().await;
+    }
+    assert!(futures_util::FutureExt::now_or_never(fixture.rung.notified()).is_none());
+    fixture.bridge.left();
+    assert_eq!(answered(&fixture, 1).await, [(tell::MISSING, 2)]);
 }
 
 #[test]

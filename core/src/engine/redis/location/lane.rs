@@ -48,7 +48,7 @@ impl<J: Waiting> Lane<J> {
         }
         state.rounds += 1;
         drop(state);
-        background::handle().spawn(round());
+        background::start(round());
     }
 
     /// Whether another round is to be made; if not, this row of rounds has ended.

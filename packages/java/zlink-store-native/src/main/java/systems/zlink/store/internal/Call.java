@@ -100,8 +100,13 @@ final class Call<T> extends CompletableFuture<T> {
 
     /** Takes the answer: a record of its own, or a {@link Throwable} that stands in its place. */
     void arrive(Object answer) {
+        arrive(answer, false);
+    }
+
+    /** Takes the answer; when {@code othersFollow}, the caller says {@link Completions#settleWhatWaits} after the last. */
+    void arrive(Object answer, boolean othersFollow) {
         if (ARRIVED.compareAndSet(this, null, answer) || arrived == answer) {
-            settleSoon();
+            settleSoon(othersFollow);
             return;
         }
         if (answer instanceof byte[] record) {
@@ -110,7 +115,7 @@ final class Call<T> extends CompletableFuture<T> {
         }
         if (!settled) {
             // Whoever was first may have lacked the memory.
-            settleSoon();
+            settleSoon(othersFollow);
         }
     }
 
@@ -118,18 +123,18 @@ final class Call<T> extends CompletableFuture<T> {
     void end(Throwable why) {
         if (ARRIVED.compareAndSet(this, null, why)) {
             Native.cancel(ticket);
-            settleSoon();
+            settleSoon(false);
         }
     }
 
-    private void settleSoon() {
+    private void settleSoon(boolean othersFollow) {
         Waiters waiting = waiters;
         if (waiting != null && waiting.direct) {
             // It must look here, not where answers come in.
             Native.release(ticket);
         }
         if (waiting == null || !waiting.takeOver()) {
-            Completions.settleSoon(this);
+            Completions.settleSoon(this, othersFollow);
         }
     }
 
@@ -236,7 +241,7 @@ final class Call<T> extends CompletableFuture<T> {
         } catch (OutOfMemoryError error) {
             settled = isDone();
             if (!settled) {
-                settleSoon();
+                settleSoon(false);
             }
             throw error;
         }
@@ -315,6 +320,7 @@ final class Call<T> extends CompletableFuture<T> {
     /** Whether the answer has not arrived; a thread that may do so waits a moment for it right here, at most {@code nanos}. */
     private boolean mustWait(Waiters waiting, long nanos) {
         byte[] record = null;
+        Completions.beforeWaiting();
         if (arrived == null && nanos >= DIRECTLY_MS * 1_000_000L && Threads.mayWaitInNativeCode() && waiting.begin()) {
             try {
                 if (arrived == null && !isDone()) {

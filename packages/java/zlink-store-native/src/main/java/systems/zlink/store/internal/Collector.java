@@ -3,6 +3,7 @@ package systems.zlink.store.internal;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -13,6 +14,11 @@ import java.util.concurrent.atomic.AtomicReference;
 final class Collector implements Runnable {
     /** Has room for many records, each of which has at most 32 KiB. */
     private static final int ROOM = 256 * 1024;
+
+    /** What a thread that {@linkplain #join() helps} collects into. */
+    private static final byte[] HELPERS = new byte[ROOM / 4];
+
+    private static final AtomicBoolean HELPED = new AtomicBoolean();
 
     private static final Map<Integer, Call<?>> CALLS = new ConcurrentHashMap<>();
     private static final AtomicInteger LAST_TICKET = new AtomicInteger();
@@ -48,7 +54,7 @@ final class Collector implements Runnable {
         int ticket = register(call);
         byte[] record;
         try {
-            record = Native.submit(call.asked(), ticket, store, request.bytes(), request.length(), request.beside());
+            record = Native.submit(call.asked(), ticket, store, request.bytes(), request.length(), request.beside(), Completions.mayHold());
         } catch (RuntimeException | Error failure) {
             // Native code has not taken it.
             CALLS.remove(ticket);
@@ -114,19 +120,51 @@ final class Collector implements Runnable {
         }
     }
 
+    // ---- on a thread that settles calls, in between ------------------------------------------------------------------------------
+
+    /** Lets this thread collect answers beside the one that does so all the time, unless another one does already. */
+    static boolean join() {
+        return HELPED.compareAndSet(false, true);
+    }
+
+    /**
+     * Lets the answers arrive that are there, or come within {@code patienceUs}. Those that come before the next call of this, or of
+     * {@link #leave}, wake nobody.
+     *
+     * @return whether there were any
+     */
+    static boolean collectNow(int patienceUs) {
+        int length = Native.collectNow(HELPERS, patienceUs);
+        for (int start = 0; start < length; start += Unpacker.length(HELPERS, start)) {
+            handle(HELPERS, start);
+        }
+        return length > 0;
+    }
+
+    /** Whether operations are under way. */
+    static boolean isBusy() {
+        return !CALLS.isEmpty();
+    }
+
+    static void leave() {
+        HELPED.set(false);
+        Native.left();
+    }
+
     // ---- on the collecting thread ----------------------------------------------------------------------------------------------
 
     @Override
     public void run() {
         while (true) {
-            boolean completionsWait = Completions.lookAfter();
-            if (!completionsWait && mayEnd()) {
+            int patience = Completions.lookAfter();
+            if (patience == 0 && mayEnd()) {
                 return;
             }
-            int length = collect(completionsWait ? Completions.PATIENCE_MS : 0);
+            int length = collect(patience);
             for (int start = 0; start < length; start += Unpacker.length(batch, start)) {
-                handle(start);
+                handle(batch, start);
             }
+            Completions.settleWhatWaits();
         }
     }
 
@@ -148,7 +186,7 @@ final class Collector implements Runnable {
         return CALLS.isEmpty() || !RUNNING.compareAndSet(null, this);
     }
 
-    private void handle(int start) {
+    private static void handle(byte[] batch, int start) {
         int kind = Unpacker.kind(batch, start);
         int ticket = Unpacker.ticket(batch, start);
         if (kind == Wire.LOG) {
@@ -158,14 +196,14 @@ final class Collector implements Runnable {
                 // One event less.
             }
         } else if (kind == Wire.SEGMENT) {
-            segment(ticket, start);
+            segment(batch, ticket, start);
         } else {
-            handOver(ticket, start);
+            handOver(batch, ticket, start);
         }
     }
 
     /** Without memory for this, it is tried again: nobody else would end the stage. */
-    private void handOver(int ticket, int start) {
+    private static void handOver(byte[] batch, int ticket, int start) {
         byte[] record = null;
         while (true) {
             try {
@@ -174,7 +212,7 @@ final class Collector implements Runnable {
                     if (record == null) {
                         record = Arrays.copyOfRange(batch, start, start + Unpacker.length(batch, start));
                     }
-                    call.arrive(record);
+                    call.arrive(record, true);
                     CALLS.remove(ticket);
                 } else if (Unpacker.kind(batch, start) == Wire.LEASE) {
                     // Nobody knows any more what was asked for: it expires.
@@ -182,6 +220,7 @@ final class Collector implements Runnable {
                 }
                 return;
             } catch (OutOfMemoryError error) {
+                Completions.settleWhatWaits();
                 Threads.awaitMemory();
             } catch (RuntimeException | Error failure) {
                 Logs.failed("handing an answer over", failure);
@@ -190,7 +229,7 @@ final class Collector implements Runnable {
         }
     }
 
-    private void segment(int ticket, int start) {
+    private static void segment(byte[] batch, int ticket, int start) {
         int question = Unpacker.extra(batch, start);
         try {
             Unpacker fields = new Unpacker(batch, start);

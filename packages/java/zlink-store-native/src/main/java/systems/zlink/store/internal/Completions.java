@@ -4,6 +4,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.ForkJoinWorkerThread;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -29,13 +30,29 @@ public final class Completions {
     private static final Runnable HELP = Completions::help;
 
     /** How many one task settles. */
-    private static final int MOST_AT_A_TIME = 64;
+    private static final int MOST_AT_A_TIME = 1_024;
 
     private static final Queue<Call<?>> WAITING = new ConcurrentLinkedQueue<>();
     /** Whether a task that settles what waits has been submitted and has not begun. */
     private static final AtomicBoolean HELP_COMES = new AtomicBoolean();
 
+    /** How long what a continuation has submitted is held back for what the next ones submit, if one of them blocks. */
+    private static final int HELD_MS = 1;
+
+    /** How long a thread that settles calls waits for the next answers while operations are under way. */
+    private static final int NEXT_ANSWERS_US = 300;
+
+    /** After so many looks at tasks that do not come to an end they are taken to be blocked. */
+    private static final int LOOKS = 20;
+
     private static final AtomicInteger AT_WORK = new AtomicInteger();
+
+    /** Tasks that settle one call after the other, and hold back what the continuations submit. */
+    private static final AtomicInteger SETTLING = new AtomicInteger();
+    /** Whether this thread runs one. Of the class library's own types: a pool's thread outlives our class loader. */
+    private static final ThreadLocal<Boolean> SETTLES = new ThreadLocal<>();
+    /** Whether the collecting thread looks after what is held. */
+    private static volatile boolean watched;
     /** Completions begun. Unchanged beside a queue that is not empty, it tells that nobody comes round. */
     private static final AtomicLong BEGUN = new AtomicLong();
 
@@ -48,6 +65,7 @@ public final class Completions {
     private static long begunBefore = -1;
 
     private static long lookedAt;
+    private static long begunHeldAt;
 
     private Completions() {}
 
@@ -60,7 +78,8 @@ public final class Completions {
         chosen = executor;
     }
 
-    static void settleSoon(Call<?> call) {
+    /** Has a call settled; when {@code othersFollow}, at the latest at {@link #settleWhatWaits}. */
+    static void settleSoon(Call<?> call, boolean othersFollow) {
         Executor executor = chosen;
         if (executor != null) {
             try {
@@ -71,7 +90,16 @@ public final class Completions {
             }
         }
         WAITING.add(call);
-        callHelp();
+        if (!othersFollow) {
+            callHelp();
+        }
+    }
+
+    /** Has everything settled that waits. */
+    static void settleWhatWaits() {
+        if (!WAITING.isEmpty()) {
+            callHelp();
+        }
     }
 
     /** Sees to it that a task which settles what waits is on its way. */
@@ -84,20 +112,52 @@ public final class Completions {
     /** Settles what waits. While a continuation is at work, the next helper is on its way for those behind it. */
     private static void help() {
         HELP_COMES.set(false);
-        for (int settled = 0; settled < MOST_AT_A_TIME; settled++) {
-            Call<?> call = WAITING.poll();
-            if (call == null) {
-                return;
+        SETTLING.incrementAndGet();
+        boolean collects = false;
+        try {
+            SETTLES.set(true);
+            int left = MOST_AT_A_TIME;
+            do {
+                for (Call<?> call = WAITING.poll(); call != null; call = --left > 0 ? WAITING.poll() : null) {
+                    if (!WAITING.isEmpty()) {
+                        callHelp();
+                    }
+                    settle(call);
+                }
+                Native.goOn();
+                collects = collects || watched && Collector.join();
+            } while (left > 0 && collects && Collector.collectNow(patience()));
+        } finally {
+            SETTLES.remove();
+            Native.goOn();
+            if (collects) {
+                Collector.leave();
             }
-            if (!WAITING.isEmpty()) {
-                callHelp();
-            }
-            settle(call);
+            SETTLING.decrementAndGet();
         }
         // The pool has other tasks, too.
-        if (!WAITING.isEmpty()) {
-            callHelp();
+        settleWhatWaits();
+    }
+
+    /** How many microseconds this thread may wait for the next answers, in which case nobody else need be woken for them. */
+    private static int patience() {
+        boolean othersWait = Thread.currentThread() instanceof ForkJoinWorkerThread worker && worker.getPool().hasQueuedSubmissions();
+        return othersWait || !Collector.isBusy() ? 0 : NEXT_ANSWERS_US;
+    }
+
+    /** Called before this thread waits for an answer: it may have held back what the answer depends on. */
+    static void beforeWaiting() {
+        if (SETTLES.get() != null) {
+            Native.goOn();
         }
+    }
+
+    /**
+     * Whether what this thread submits may be held back: it settles one call after the other, has further ones before it, and begins then
+     * what they have submitted together.
+     */
+    static boolean mayHold() {
+        return watched && !WAITING.isEmpty() && SETTLES.get() != null;
     }
 
     /** Runs something else that may be foreign code. */
@@ -135,28 +195,38 @@ public final class Completions {
     }
 
     /**
-     * Called by the collecting thread between batches, and after {@link #PATIENCE_MS} without one if this says so.
+     * Called by the collecting thread between batches, and again after the time that this says, if it says one.
      *
-     * @return whether completions wait, so that it should look again soon
+     * @return for how many milliseconds it may wait at most; 0: for ever
      */
-    static boolean lookAfter() {
-        if (WAITING.isEmpty()) {
+    static int lookAfter() {
+        boolean waiting = !WAITING.isEmpty();
+        // First this, then the look at who settles: one who is not seen does not see itself watched.
+        watched = false;
+        if (!waiting && SETTLING.get() == 0) {
             begunBefore = -1;
-            return false;
+            return 0;
         }
         long begun = BEGUN.get();
         long now = System.nanoTime();
+        if (now - begunHeldAt >= HELD_MS * 1_000_000L) {
+            begunHeldAt = now;
+            Native.goOn();
+        }
         if (begun != begunBefore) {
             begunBefore = begun;
             lookedAt = now;
         } else if (now - lookedAt >= PATIENCE_MS * 1_000_000L) {
             lookedAt = now;
-            try {
-                OURS.execute(HELP);
-            } catch (RuntimeException | Error noThread) {
-                // Perhaps there is one the next time.
+            if (waiting) {
+                try {
+                    OURS.execute(HELP);
+                } catch (RuntimeException | Error noThread) {
+                    // Perhaps there is one the next time.
+                }
             }
         }
-        return true;
+        watched = now - lookedAt < LOOKS * 1_000_000L;
+        return watched ? HELD_MS : PATIENCE_MS;
     }
 }

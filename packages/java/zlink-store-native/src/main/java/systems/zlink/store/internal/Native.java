@@ -26,8 +26,15 @@ final class Native {
     /** Makes the locks of a project for an invocation that ends in {@code withinMs} (below 0: nobody knows when): as {@link #open}. */
     static native byte[] locks(int project, long withinMs);
 
-    /** Takes one request. The answer's record if it is there at once; {@code null} if it comes later. */
-    static native byte[] submit(int kind, int ticket, int store, byte[] fields, int length, byte[][] beside);
+    /**
+     * Takes one request, which begins at once, or with {@code hold} at the next {@link #goOn} at the latest.
+     *
+     * @return the answer's record if it is there at once; {@code null} if it comes later
+     */
+    static native byte[] submit(int kind, int ticket, int store, byte[] fields, int length, byte[][] beside, boolean hold);
+
+    /** Begins what was held. */
+    static native void goOn();
 
     /** Ends one operation, which is answered all the same. */
     static native void cancel(int ticket);
@@ -38,6 +45,17 @@ final class Native {
      * @return their length in bytes; 0 after a nudge, or when {@code timeoutMs} (if above 0) have passed
      */
     static native int collect(byte[] target, int timeoutMs);
+
+    /**
+     * Moves whole records that are there, or come within {@code patienceUs}, into {@code target}, which must have room for the largest, for a
+     * thread that comes back for more or says {@link #left}: until then nobody else is woken for them.
+     *
+     * @return their length in bytes
+     */
+    static native int collectNow(byte[] target, int patienceUs);
+
+    /** The thread that has called {@link #collectNow} does not come back. */
+    static native void left();
 
     /**
      * Waits for the answer to one operation, at most {@code timeoutMs}.

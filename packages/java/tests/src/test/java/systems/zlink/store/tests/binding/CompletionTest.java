@@ -77,6 +77,33 @@ class CompletionTest {
         await(CompletableFuture.allOf(blocked.toArray(CompletableFuture[]::new)));
     }
 
+    /** Answers that come together are handed out together, and so is what their continuations submit, until one of them blocks. */
+    @Test
+    void whatOtherContinuationsHaveSubmittedGoesOnWhileOneBlocks() throws Exception {
+        int together = 64;
+        redis.obey("proxy delay replies 10");
+        for (int blocks = 0; blocks < together; blocks += 7) {
+            int blocking = blocks;
+            CountDownLatch others = new CountDownLatch(together - 1);
+            List<CompletableFuture<?>> all = new ArrayList<>();
+            for (int index = 0; index < together; index++) {
+                boolean waits = index == blocking;
+                all.add(store.read(key("k"), null).thenCompose(first -> {
+                    CompletionStage<Void> second = store.read(key("k"), null).thenAccept(found -> {
+                        if (!waits) {
+                            others.countDown();
+                        }
+                    });
+                    if (waits) {
+                        awaitLatch(others);
+                    }
+                    return second;
+                }).toCompletableFuture());
+            }
+            await(CompletableFuture.allOf(all.toArray(CompletableFuture[]::new)));
+        }
+    }
+
     @Test
     void continuationsMayWaitForOtherOperations() throws Exception {
         List<CompletableFuture<Integer>> nested = new ArrayList<>();
