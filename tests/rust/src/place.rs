@@ -1,11 +1,13 @@
 //! Where stores are opened: one engine, and a spot in it that no other test uses.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, io, process};
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use zlink_store::{Error, KeyPrefix, LocationStore, Project, ProjectId, ProjectOptions, RelocationStore, StoreOptions};
-use zlink_test_servers::{RedisServer, Value};
+use zlink_test_servers::{RedisServer, SentinelSettings, SentinelTrio, Value};
 
 /// Operation timeout of the tests: long, so that a busy machine fails nothing.
 pub const TIMEOUT_MS: u64 = 30_000;
@@ -19,18 +21,22 @@ pub enum Engine {
     File,
     /// On a Redis server.
     Redis,
+    /// On Redis servers behind sentinels.
+    Sentinel,
 }
 
 impl Engine {
-    /// All of them.
+    /// The kinds of engines.
     pub const ALL: [Self; 3] = [Self::Memory, Self::File, Self::Redis];
+    /// The ways in which several Redis servers are one.
+    pub const TOPOLOGIES: [Self; 1] = [Self::Sentinel];
 
     /// What the engine and Rust can do, or need, beyond others (`tests/conformance/README.md`, Capabilities).
     pub fn capabilities(self) -> &'static [&'static str] {
         match self {
             Self::Memory => &["json-text"],
             Self::File => &["json-text", "survives-reopen"],
-            Self::Redis => &["json-text", "survives-reopen", "needs-key-prefix"],
+            Self::Redis | Self::Sentinel => &["json-text", "survives-reopen", "needs-key-prefix"],
         }
     }
 }
@@ -41,16 +47,18 @@ impl fmt::Display for Engine {
             Self::Memory => "memory",
             Self::File => "file",
             Self::Redis => "redis",
+            Self::Sentinel => "sentinel",
         })
     }
 }
 
-/// Makes places. Holds the Redis server, which ends with it.
+/// Makes places. Holds the Redis servers, which end with it.
 #[derive(Debug)]
 pub struct Places {
     redis: RedisServer,
     /// How the stores reach it.
     redis_url: String,
+    sentinel: OnceLock<SentinelTrio>,
     made: AtomicUsize,
 }
 
@@ -61,7 +69,7 @@ impl Places {
     /// If `redis-server` does not start.
     pub fn start() -> io::Result<Self> {
         let redis = RedisServer::start(&[])?;
-        Ok(Self { redis_url: redis.url(), redis, made: AtomicUsize::new(0) })
+        Ok(Self { redis_url: redis.url(), redis, sentinel: OnceLock::new(), made: AtomicUsize::new(0) })
     }
 
     /// As [`start`](Self::start); on Redis the stores come as a user with `rules`, in which `{app}` and `{app:` stand for the
@@ -101,8 +109,25 @@ impl Places {
                 place.url.clone_from(&self.redis_url);
                 place.in_front = format!("{unique}.");
             }
+            Engine::Sentinel => {
+                place.url = started(&self.sentinel, || SentinelTrio::with(SentinelSettings::default()))?.url();
+                place.in_front = format!("{unique}.");
+            }
         }
         Ok(place)
+    }
+}
+
+/// What starts when it is first needed.
+fn started<T>(servers: &OnceLock<T>, start: impl FnOnce() -> io::Result<T>) -> io::Result<&T> {
+    static STARTING: Mutex<()> = Mutex::new(());
+    let _turn = STARTING.lock();
+    match servers.get() {
+        Some(servers) => Ok(servers),
+        None => {
+            let new = start()?;
+            Ok(servers.get_or_init(|| new))
+        }
     }
 }
 

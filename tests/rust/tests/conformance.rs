@@ -20,7 +20,7 @@ fn main() -> io::Result<()> {
     let places = Arc::new(Places::start()?);
     let executed = Arc::new(Mutex::new(BTreeSet::new()));
     let mut trials = Vec::new();
-    for engine in Engine::ALL {
+    for engine in engines() {
         for scenario in scenarios()? {
             let (runtime, places, executed) = (Arc::clone(&runtime), Arc::clone(&places), Arc::clone(&executed));
             trials.push(Trial::test(format!("{engine}/{}", scenario.name), move || {
@@ -41,11 +41,15 @@ fn main() -> io::Result<()> {
     conclusion.exit()
 }
 
+fn engines() -> impl Iterator<Item = Engine> {
+    Engine::ALL.into_iter().chain(Engine::TOPOLOGIES)
+}
+
 /// What was executed, for `compare.mjs`.
 fn write_lists(executed: &BTreeSet<(String, String)>) -> io::Result<()> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("conformance");
     fs::create_dir_all(&folder)?;
-    for engine in Engine::ALL {
+    for engine in engines() {
         let engine = engine.to_string();
         let names: Vec<&str> = executed.iter().filter(|(of, _)| *of == engine).map(|(_, name)| name.as_str()).collect();
         fs::write(folder.join(format!("rust-{engine}.txt")), names.join("\n") + "\n")?;

@@ -127,6 +127,7 @@ fn start(kind: Kind) -> io::Result<(Control, Json)> {
         maxmemory: single.maxmemory,
         replica_of: single.replica_of,
         more: single.more,
+        ..Settings::default()
     };
     let unix = settings.unix;
     let tls = settings.tls.is_some();

@@ -1,12 +1,12 @@
 //! Private Redis servers.
 
-use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
+use std::{fs, io};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -15,6 +15,9 @@ use tempfile::TempDir;
 use crate::certificates::Certificates;
 use crate::resp::Value;
 use crate::talk::Talk;
+
+/// A sentinel's configuration file.
+const SENTINEL: &str = "sentinel.conf";
 
 /// What a server is to be like. The default: TCP on the loopback address, nothing kept on disk.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +40,10 @@ pub struct Settings {
     pub maxmemory: Option<u64>,
     /// The port of the server of which this one is a replica.
     pub replica_of: Option<u16>,
+    /// A node of a Cluster, which is not made yet.
+    pub cluster: bool,
+    /// A sentinel with this configuration file, which it rewrites.
+    pub sentinel: Option<String>,
     /// More settings, as on `redis-server`'s command line: name, value, name, value.
     pub more: Vec<String>,
 }
@@ -67,8 +74,11 @@ impl RedisServer {
     pub fn with(settings: Settings) -> io::Result<Self> {
         let folder = TempDir::with_prefix("a redis ")?;
         let mut last = io::Error::other("no port is free");
+        if let Some(sentinel) = &settings.sentinel {
+            fs::write(folder.path().join(SENTINEL), sentinel)?;
+        }
         for _ in 0..10 {
-            let port = free_port()?;
+            let port = if settings.cluster { free_port_of_node()? } else { free_port()? };
             let tls_port = if settings.tls.is_some() { Some(free_port()?) } else { None };
             match launch(folder.path(), port, tls_port, &settings) {
                 Ok(process) => return Ok(Self { process, folder, port, tls_port, settings }),
@@ -221,7 +231,7 @@ impl Drop for RedisServer {
 }
 
 /// Percent-encoded for a URL.
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
@@ -243,8 +253,24 @@ fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
+/// The nodes of a Cluster talk to each other on the port 10,000 above.
+fn free_port_of_node() -> io::Result<u16> {
+    for _ in 0..100 {
+        let port = free_port()?;
+        if let Some(bus) = port.checked_add(10_000)
+            && TcpListener::bind(("127.0.0.1", bus)).is_ok()
+        {
+            return Ok(port);
+        }
+    }
+    Err(io::Error::other("no two ports are free for a node of a Cluster"))
+}
+
 fn launch(folder: &Path, port: u16, tls_port: Option<u16>, settings: &Settings) -> io::Result<Child> {
     let mut command = Command::new("redis-server");
+    if settings.sentinel.is_some() {
+        command.arg(folder.join(SENTINEL)).arg("--sentinel");
+    }
     command.args(["--port", &port.to_string(), "--save", "", "--daemonize", "no", "--dir"]).arg(folder);
     command.args(["--bind", "127.0.0.1"]).args(settings.ipv6.then_some("::1"));
     // A test starts many at once and uses few clients of each.
@@ -267,6 +293,9 @@ fn launch(folder: &Path, port: u16, tls_port: Option<u16>, settings: &Settings) 
     }
     for (name, rules) in &settings.users {
         command.args(["--user", name, "on"]).args(rules.split_ascii_whitespace());
+    }
+    if settings.cluster {
+        command.args(["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"]);
     }
     if settings.aof {
         command.args(["--appendonly", "yes", "--appendfsync", "always"]);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::IoSlice;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes};
 use futures_util::future::BoxFuture;
@@ -42,7 +42,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 
 /// Makes connections.
 pub(super) trait Dialer: Send + Sync + 'static {
-    fn dial(self: Arc<Self>) -> BoxFuture<'static, Result<Stream, DialError>>;
+    fn dial(self: Arc<Self>, bound: Instant) -> BoxFuture<'static, Result<Stream, DialError>>;
     fn config(&self) -> &RedisConfig;
     /// Of the other lines: where one was lost, this one may be of no use any more either.
     fn counters(&self) -> &EngineCounters;
@@ -205,7 +205,8 @@ struct Ear {
 impl Ear {
     /// Connects and subscribes; there once the server has confirmed it.
     async fn connect(dialer: &Arc<dyn Dialer>, channel: &Bytes) -> Result<Self, DialError> {
-        let mut ear = Self { stream: Arc::clone(dialer).dial().await?, decoder: Decoder::default() };
+        let mut ear =
+            Self { stream: Arc::clone(dialer).dial(ambient::monotonic() + CONNECT).await?, decoder: Decoder::default() };
         let config = dialer.config();
         let mut greeting: Vec<Vec<Bytes>> = Vec::new();
         let words = |words: &[&str]| words.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();

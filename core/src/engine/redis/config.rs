@@ -67,6 +67,16 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Unix(_) => f.write_str("unix socket"),
+        }
+    }
+}
+
 /// TLS settings. Files are read when the first connection is made, and again for each connection, so that renewed
 /// certificates are taken up.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]

@@ -38,6 +38,7 @@ pub(super) struct DialError {
 /// How far an attempt to connect has come.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
+    Ask,
     Connect,
     Tls,
     Greet,
@@ -47,6 +48,7 @@ impl Step {
     /// What to say when the time is over; `early`: the time for one attempt, not the operation's.
     pub(super) fn took_too_long(self, early: bool) -> DialError {
         let what = match self {
+            Self::Ask => "no sentinel said where the primary is",
             Self::Connect => "the server could not be reached",
             Self::Tls => "the TLS handshake was not answered (does the server speak TLS on this port?)",
             Self::Greet => "the server did not answer its first command (does the port want TLS?)",

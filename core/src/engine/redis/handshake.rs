@@ -86,7 +86,8 @@ pub(super) async fn greet(link: &Arc<Link>, config: &RedisConfig, hello: bool, c
     }
 }
 
-fn auth_error(reply: &Reply, refused: Error) -> Error {
+/// The error of an AUTH that was refused.
+pub(super) fn auth_error(reply: &Reply, refused: Error) -> Error {
     let Reply::Error { message, .. } = reply else { return refused };
     if message.starts_with("wrong number of arguments") {
         return incompatible("the server knows no ACL users; Redis 6.2 or Valkey 7.2 or newer is needed".to_owned());

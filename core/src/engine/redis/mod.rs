@@ -75,8 +75,9 @@ fn client(source: Source<'_>) -> Result<Client, Error> {
     match source {
         Source::Native(config) => {
             config.validate()?;
-            if !matches!(config.server, config::Server::Single(_)) {
-                let said = "names a Sentinel or Cluster deployment, which is not supported yet; use redis://host:port of a single server";
+            if matches!(config.server, config::Server::Cluster(_)) {
+                let said =
+                    "names a Cluster, which is not supported yet; use redis://host:port of a single server, or redis+sentinel://";
                 return Err(Error::argument("url", said));
             }
             Ok(Client::new(Arc::new(sharing::Lease::take(config))))

@@ -8,6 +8,7 @@ mod half_open;
 mod hosted;
 mod lost;
 mod scripts;
+mod sentinel;
 mod sharing;
 mod silence;
 pub(super) mod tap;
