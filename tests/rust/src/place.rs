@@ -7,7 +7,7 @@ use std::{fmt, io, process};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use zlink_store::{Error, KeyPrefix, LocationStore, Project, ProjectId, ProjectOptions, RelocationStore, StoreOptions};
-use zlink_test_servers::{RedisServer, SentinelSettings, SentinelTrio, Value};
+use zlink_test_servers::{Cluster, ClusterSettings, RedisServer, SentinelSettings, SentinelTrio, Value};
 
 /// Operation timeout of the tests: long, so that a busy machine fails nothing.
 pub const TIMEOUT_MS: u64 = 30_000;
@@ -23,20 +23,22 @@ pub enum Engine {
     Redis,
     /// On Redis servers behind sentinels.
     Sentinel,
+    /// On a Redis Cluster.
+    Cluster,
 }
 
 impl Engine {
     /// The kinds of engines.
     pub const ALL: [Self; 3] = [Self::Memory, Self::File, Self::Redis];
     /// The ways in which several Redis servers are one.
-    pub const TOPOLOGIES: [Self; 1] = [Self::Sentinel];
+    pub const TOPOLOGIES: [Self; 2] = [Self::Sentinel, Self::Cluster];
 
     /// What the engine and Rust can do, or need, beyond others (`tests/conformance/README.md`, Capabilities).
     pub fn capabilities(self) -> &'static [&'static str] {
         match self {
             Self::Memory => &["json-text"],
             Self::File => &["json-text", "survives-reopen"],
-            Self::Redis | Self::Sentinel => &["json-text", "survives-reopen", "needs-key-prefix"],
+            Self::Redis | Self::Sentinel | Self::Cluster => &["json-text", "survives-reopen", "needs-key-prefix"],
         }
     }
 }
@@ -48,6 +50,7 @@ impl fmt::Display for Engine {
             Self::File => "file",
             Self::Redis => "redis",
             Self::Sentinel => "sentinel",
+            Self::Cluster => "cluster",
         })
     }
 }
@@ -59,6 +62,7 @@ pub struct Places {
     /// How the stores reach it.
     redis_url: String,
     sentinel: OnceLock<SentinelTrio>,
+    cluster: OnceLock<Cluster>,
     made: AtomicUsize,
 }
 
@@ -69,7 +73,7 @@ impl Places {
     /// If `redis-server` does not start.
     pub fn start() -> io::Result<Self> {
         let redis = RedisServer::start(&[])?;
-        Ok(Self { redis_url: redis.url(), redis, sentinel: OnceLock::new(), made: AtomicUsize::new(0) })
+        Ok(Self { redis_url: redis.url(), redis, sentinel: OnceLock::new(), cluster: OnceLock::new(), made: AtomicUsize::new(0) })
     }
 
     /// As [`start`](Self::start); on Redis the stores come as a user with `rules`, in which `{app}` and `{app:` stand for the
@@ -111,6 +115,10 @@ impl Places {
             }
             Engine::Sentinel => {
                 place.url = started(&self.sentinel, || SentinelTrio::with(SentinelSettings::default()))?.url();
+                place.in_front = format!("{unique}.");
+            }
+            Engine::Cluster => {
+                place.url = started(&self.cluster, || Cluster::with(ClusterSettings::default()))?.url();
                 place.in_front = format!("{unique}.");
             }
         }

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value as Json, json};
-use zlink_test_servers::{Action, Proxy, RedisServer, Request, Value, Way};
+use zlink_test_servers::{Action, Cluster, Proxy, RedisServer, Request, SentinelTrio, Value, Way};
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,9 +11,17 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 pub(crate) struct Control {
-    server: Option<RedisServer>,
+    servers: Servers,
     proxy: Option<Proxy>,
     always: Arc<Mutex<Vec<(String, Action)>>>,
+}
+
+/// What was started.
+pub(crate) enum Servers {
+    None,
+    One(RedisServer),
+    Sentinel(SentinelTrio),
+    Cluster(Cluster),
 }
 
 /// What a fake server says to what it was told nothing about.
@@ -26,8 +34,8 @@ pub(crate) fn fallback(request: &Request) -> Action {
 }
 
 impl Control {
-    pub(crate) fn new(server: Option<RedisServer>, proxy: Option<Proxy>) -> Self {
-        Self { server, proxy, always: Arc::default() }
+    pub(crate) fn new(servers: Servers, proxy: Option<Proxy>) -> Self {
+        Self { servers, proxy, always: Arc::default() }
     }
 
     /// Does what a line says; what there is to tell comes back.
@@ -36,31 +44,42 @@ impl Control {
         if name == "proxy" {
             return self.obey_for_proxy(rest.trim());
         }
-        let server = self.server.as_mut().ok_or("there is no server")?;
-        let done = match name {
-            "kill" => server.kill(),
-            "restart" => server.restart(),
-            "pause" => server.pause(),
-            "resume" => server.resume(),
-            "clients" => return Ok(json!({ "clients": server.clients() })),
-            "say" => {
-                let args: Vec<String> = if rest.starts_with('[') {
-                    let args: Json = rest.parse().map_err(|_| "that is no JSON")?;
-                    let texts = args
-                        .as_array()
-                        .into_iter()
-                        .flatten()
-                        .map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned));
-                    texts.collect()
-                } else {
-                    rest.split_ascii_whitespace().map(str::to_owned).collect()
-                };
-                let reply = server.talk().and_then(|mut talk| talk.say(&args)).map_err(|error| error.to_string())?;
-                return Ok(json!({ "reply": shown(&reply) }));
-            }
-            _ => return Err(format!("unknown command {name}; see --help")),
+        let none = || "there is no such server; see --help".to_owned();
+        let one_of = |text: &str| {
+            let (place, rest) = text.split_once(' ').ok_or_else(none)?;
+            Ok::<_, String>((number::<usize>(place)?, rest.trim().to_owned()))
         };
-        done.map(|()| json!({})).map_err(|error| error.to_string())
+        match (&mut self.servers, name) {
+            (Servers::None, _) => Err(none()),
+            (Servers::One(server), _) => obey_for(server, line),
+            (Servers::Sentinel(trio), "primary") => Ok(json!({ "primary": trio.primary() })),
+            (Servers::Sentinel(trio), "promoted") => Ok(json!({ "primary": trio.promoted(number(rest)?) })),
+            (Servers::Sentinel(trio), "server") => {
+                let (place, line) = one_of(rest)?;
+                obey_for(trio.servers().get_mut(place).ok_or_else(none)?, &line)
+            }
+            (Servers::Sentinel(trio), "sentinel") => {
+                let (place, line) = one_of(rest)?;
+                obey_for(trio.sentinels().get_mut(place).ok_or_else(none)?, &line)
+            }
+            (Servers::Cluster(cluster), "slot") => Ok(json!({ "slot": cluster.slot(rest) })),
+            (Servers::Cluster(cluster), "owner") => Ok(json!({ "owner": cluster.owner(number(rest)?) })),
+            (Servers::Cluster(cluster), "promoted") => {
+                let (slot, old) = one_of(rest)?;
+                let slot = u16::try_from(slot).map_err(|_| "that is no slot")?;
+                Ok(json!({ "owner": cluster.promoted(slot, number(&old)?) }))
+            }
+            (Servers::Cluster(cluster), "move") => {
+                let (slot, to) = one_of(rest)?;
+                cluster.move_slot(u16::try_from(slot).map_err(|_| "that is no slot")?, number(&to)?);
+                Ok(json!({}))
+            }
+            (Servers::Cluster(cluster), "server") => {
+                let (place, line) = one_of(rest)?;
+                obey_for(cluster.nodes().get_mut(place).ok_or_else(none)?, &line)
+            }
+            _ => Err(format!("unknown command {name}; see --help")),
+        }
     }
 
     fn obey_for_proxy(&self, line: &str) -> Result<Json, String> {
@@ -114,7 +133,7 @@ impl Control {
 
     fn judge(&self, proxy: &Proxy) {
         let always = Arc::clone(&self.always);
-        let fake = self.server.is_none();
+        let fake = matches!(self.servers, Servers::None);
         proxy.judge(move |request| {
             let name = request.name();
             let always = always.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,6 +141,32 @@ impl Control {
             told.map_or_else(|| if fake { fallback(request) } else { Action::Pass }, |(_, action)| action.clone())
         });
     }
+}
+
+/// Does to one server what a line says.
+fn obey_for(server: &mut RedisServer, line: &str) -> Result<Json, String> {
+    let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let done = match name {
+        "kill" => server.kill(),
+        "restart" => server.restart(),
+        "pause" => server.pause(),
+        "resume" => server.resume(),
+        "clients" => return Ok(json!({ "clients": server.clients() })),
+        "say" => {
+            let args: Vec<String> = if rest.starts_with('[') {
+                let args: Json = rest.parse().map_err(|_| "that is no JSON")?;
+                let texts =
+                    args.as_array().into_iter().flatten().map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned));
+                texts.collect()
+            } else {
+                rest.split_ascii_whitespace().map(str::to_owned).collect()
+            };
+            let reply = server.talk().and_then(|mut talk| talk.say(&args)).map_err(|error| error.to_string())?;
+            return Ok(json!({ "reply": shown(&reply) }));
+        }
+        _ => return Err(format!("unknown command {name}; see --help")),
+    };
+    done.map(|()| json!({})).map_err(|error| error.to_string())
 }
 
 fn number<T: FromStr>(text: &str) -> Result<T, String> {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Value as Json, json};
-use zlink_test_servers::{Certificates, Proxy, RedisServer, Settings};
+use zlink_test_servers::{Certificates, Cluster, ClusterSettings, Proxy, RedisServer, SentinelSettings, SentinelTrio, Settings};
 
-use control::Control;
+use control::{Control, Servers};
 
 /// Starts what tests run against, prints one line of JSON that says where it is, and ends everything when its standard input
 /// ends. Until then each line on standard input is a command, answered by one line of JSON: {"ok":true,…} or {"error":"…"}.
@@ -20,6 +20,14 @@ use control::Control;
 ///   pause, resume         SIGSTOP, SIGCONT
 ///   say ARG…              says one command (`say ["SET","a b","c"]` as JSON, if an argument has a space); {"reply":…}
 ///   clients               how many connections it has, the helper's own aside; {"clients":N}
+///
+/// Commands for several servers (`sentinel`, `cluster`), which are numbered from 0:
+///   server N COMMAND      a command for a server, as above; `sentinel N COMMAND` for a sentinel
+///   primary               which server is the primary; {"primary":N}
+///   promoted OLD          waits until it is another one than OLD
+///   slot KEY, owner SLOT  {"slot":N}, {"owner":N}
+///   promoted SLOT OLD     waits until another node than OLD has the slot
+///   move SLOT N           moves a slot to another primary, with its keys
 ///
 /// Commands for the proxy (`single --proxy`, `fake`); NAME is a command's name or *, WAY is requests or replies:
 ///   proxy once NAME SKIP ACTION    does ACTION to the next NAME after SKIP more of them
@@ -49,6 +57,10 @@ enum Kind {
     /// One Redis server. Prints url, port, pid and folder; with the options also tlsUrl, tlsPort, ca, cert, key, unixUrl,
     /// socket, proxyUrl, proxyPort.
     Single(Single),
+    /// A primary, two replicas and three sentinels. Prints url and ports.
+    Sentinel,
+    /// A Cluster of three shards with a replica each. Prints url and ports, first those of the primaries.
+    Cluster,
     /// A server that answers only what it is told to (`proxy always …`); +OK to AUTH, SELECT and CLIENT, +PONG to PING, and an
     /// unknown-command error to the rest. Prints url and port.
     Fake,
@@ -108,7 +120,19 @@ fn start(kind: Kind) -> io::Result<(Control, Json)> {
         Kind::Fake => {
             let proxy = Proxy::fake(control::fallback)?;
             let told = json!({ "kind": "fake", "url": proxy.url(), "port": proxy.port() });
-            return Ok((Control::new(None, Some(proxy)), told));
+            return Ok((Control::new(Servers::None, Some(proxy)), told));
+        }
+        Kind::Sentinel => {
+            let mut trio = SentinelTrio::with(SentinelSettings::default())?;
+            let ports: Vec<u16> = trio.servers().iter().map(RedisServer::port).collect();
+            let told = json!({ "kind": "sentinel", "url": trio.url(), "ports": ports });
+            return Ok((Control::new(Servers::Sentinel(trio), None), told));
+        }
+        Kind::Cluster => {
+            let mut cluster = Cluster::with(ClusterSettings::default())?;
+            let ports: Vec<u16> = cluster.nodes().iter().map(RedisServer::port).collect();
+            let told = json!({ "kind": "cluster", "url": cluster.url(), "ports": ports });
+            return Ok((Control::new(Servers::Cluster(cluster), None), told));
         }
     };
     let users = single.users.iter().map(|user| {
@@ -151,7 +175,7 @@ fn start(kind: Kind) -> io::Result<(Control, Json)> {
         told["proxyUrl"] = json!(server.url_at(&proxy.address()));
         told["proxyPort"] = json!(proxy.port());
     }
-    Ok((Control::new(Some(server), proxy), told))
+    Ok((Control::new(Servers::One(server), proxy), told))
 }
 
 fn serve(control: &mut Control, told: &Json) -> io::Result<()> {

@@ -94,6 +94,11 @@ impl SentinelTrio {
         &mut self.servers
     }
 
+    /// One of the servers that hold data.
+    pub fn server(&self, place: usize) -> &RedisServer {
+        &self.servers[place]
+    }
+
     /// The sentinels.
     pub fn sentinels(&mut self) -> &mut [RedisServer] {
         &mut self.sentinels

@@ -111,3 +111,21 @@ fn every_way_to_listen() {
     assert!(talk.say(&["GET", "other"]).unwrap().text().starts_with("NOPERM"));
     assert!(TcpStream::connect(("127.0.0.1", binary.port("tlsPort"))).is_ok());
 }
+
+#[test]
+fn several_servers_are_obeyed_one_by_one() {
+    let mut trio = Binary::start(&["sentinel"]);
+    assert!(trio.told["url"].as_str().unwrap().starts_with("redis+sentinel://127.0.0.1:"));
+    assert_eq!(trio.obey("primary"), json!({ "ok": true, "primary": 0 }));
+    assert_eq!(trio.obey("server 1 say ROLE")["reply"][0], json!("slave"));
+    assert_eq!(trio.obey("sentinel 2 say ROLE")["reply"][0], json!("sentinel"));
+    assert!(trio.obey("server 7 say PING")["error"].is_string());
+    let mut cluster = Binary::start(&["cluster"]);
+    assert_eq!(cluster.obey("slot foo")["slot"], json!(12_182));
+    assert_eq!(cluster.obey("owner 12182")["owner"], json!(2));
+    assert_eq!(cluster.obey("server 2 say SET foo 1")["reply"], json!("OK"));
+    assert_eq!(cluster.obey("move 12182 0"), json!({ "ok": true }));
+    assert_eq!(cluster.obey("server 0 say GET foo")["reply"], json!("1"));
+    assert_eq!(cluster.obey("server 2 kill"), json!({ "ok": true }));
+    assert!(cluster.obey("promoted 12000 2")["owner"].is_number());
+}

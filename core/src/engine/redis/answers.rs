@@ -35,6 +35,14 @@ pub(crate) fn error_of(reply: &Reply) -> Option<Error> {
     meaning(reply).map(Meaning::into_error)
 }
 
+/// Whether the keys of what was asked lie at two nodes of a Cluster, since their slot is on its way: single ones can be had.
+pub(crate) fn are_apart(replies: &[Reply]) -> bool {
+    replies.iter().any(|reply| matches!(reply, Reply::Error { code, .. } if code == APART))
+}
+
+/// What a node says whose keys of one command are not all there, since their slot is on its way.
+pub(super) const APART: &str = "TRYAGAIN";
+
 /// What `reply` means if it is an error.
 pub(crate) fn meaning(reply: &Reply) -> Option<Meaning> {
     let Reply::Error { code, message } = reply else { return None };
@@ -43,7 +51,7 @@ pub(crate) fn meaning(reply: &Reply) -> Option<Meaning> {
         "NOSCRIPT" => Meaning::NoScript,
         "LOADING" => Meaning::Later(passing("the server is loading its data (LOADING)")),
         "BUSY" => Meaning::Later(passing("the server is busy with somebody's script (BUSY)")),
-        "TRYAGAIN" => Meaning::Later(passing("the Cluster is moving the slot (TRYAGAIN)")),
+        APART => Meaning::Later(passing("the Cluster is moving the slot (TRYAGAIN)")),
         "CLUSTERDOWN" => Meaning::Later(passing("the Cluster is down or does not cover the slot (CLUSTERDOWN)")),
         "MISCONF" => Meaning::Later(passing("the server takes no writes because it cannot write to its disk (MISCONF)")),
         "NOREPLICAS" => Meaning::Later(passing("the server takes no writes because it has too few good replicas (NOREPLICAS)")),

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::answers::{self, Meaning};
 use super::bells::Bells;
-use super::lane::jittered;
+use super::rounds::{Judge, Rounds};
 use super::script::Load;
 pub(crate) use super::script::{Prepared, Script};
 use super::transport::{Batch, Command, Failure, Line, Reply, Slot, Transport};
@@ -16,10 +16,6 @@ use crate::call::{Call, EngineCounters};
 use crate::contract::{Code, Error, Outcome};
 use crate::{ambient, background};
 
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_millis(250);
-/// With less time left than this nothing is tried again.
-const TOO_LATE: Duration = Duration::from_millis(30);
 /// How much earlier than the deadline WAIT ends.
 const WAIT_MARGIN: Duration = Duration::from_millis(250);
 /// How much earlier behind a script's hash: if the server does not know it, its text and a WAIT of its own come after it.
@@ -104,6 +100,20 @@ impl Client {
         }
     }
 
+    /// As [`commands`](Self::commands), for a read that can be done key by key as well. `None`: that is the way now, since the
+    /// keys lie at two nodes of a Cluster, as long as their slot is on its way.
+    pub(crate) async fn together(&self, line: Line, batch: Batch, call: &Call) -> Result<Option<Vec<Reply>>, Failure> {
+        let batch = Arc::new(batch);
+        let mut rounds = Rounds::new(call.deadline).or_apart();
+        loop {
+            let (now, judge) = (rounds.call(call), Judge::of(&batch, true));
+            let result = self.transport.send(line, self.slot, Arc::clone(&batch), &now).await;
+            if let Some(replies) = rounds.judge(result, judge, true, call).await? {
+                return Ok((!answers::are_apart(&replies)).then_some(replies));
+            }
+        }
+    }
+
     /// Runs one script: EVALSHA, and on NOSCRIPT the text, which one of all callers sends. Errors are in the words of a command
     /// outside a script, from every version of the server.
     ///
@@ -153,32 +163,26 @@ impl Client {
         Ok(replies)
     }
 
-    /// As [`commands`](Self::commands), for what goes out for several callers at once. Before every attempt, once the line is
+    /// As [`together`](Self::together), for what goes out for several callers at once. Before every attempt, once the line is
     /// connected, `make` is asked what to send and for which call: it calls [`Call::mark_sent`], looks who still waits and
     /// makes a batch for them, so that what nobody waits for any more is never sent. `None`: nobody does (`NotSent`).
-    pub(crate) async fn commands_of<M>(
-        &self,
-        line: Line,
-        repeat: bool,
-        deadline: Instant,
-        mut make: M,
-    ) -> Result<Vec<Reply>, Failure>
+    pub(crate) async fn together_of<M>(&self, line: Line, deadline: Instant, mut make: M) -> Result<Option<Vec<Reply>>, Failure>
     where
         M: FnMut() -> Option<(Batch, Call)> + Send,
     {
-        let mut rounds = Rounds::new(deadline);
+        let mut rounds = Rounds::new(deadline).or_apart();
         loop {
             self.transport.ready(line, self.slot, deadline).await.map_err(|error| rounds.failure(error))?;
             let (batch, call) = make().ok_or_else(|| rounds.failure(nobody_waits()))?;
-            let (now, judge) = (rounds.call(&call), Judge::of(&batch, repeat));
+            let (now, judge) = (rounds.call(&call), Judge::of(&batch, true));
             let result = self.transport.send(line, self.slot, Arc::new(batch), &now).await;
-            if let Some(replies) = rounds.judge(result, judge, repeat, &call).await? {
-                return Ok(replies);
+            if let Some(replies) = rounds.judge(result, judge, true, &call).await? {
+                return Ok((!answers::are_apart(&replies)).then_some(replies));
             }
         }
     }
 
-    /// As [`script`](Self::script), for what goes out for several callers at once; see [`commands_of`](Self::commands_of).
+    /// As [`script`](Self::script), for what goes out for several callers at once; see [`together_of`](Self::together_of).
     pub(crate) async fn script_of<M>(&self, line: Line, repeat: bool, deadline: Instant, mut make: M) -> Result<Reply, Failure>
     where
         M: FnMut() -> Option<(Prepared, Call)> + Send,
@@ -300,103 +304,6 @@ async fn turn(load: Arc<Load>, sent_before: u64, deadline: Instant) -> Result<Op
 }
 
 type Turn = tokio::sync::OwnedMutexGuard<()>;
-
-/// When a batch counts as one that did nothing.
-#[derive(Clone, Copy)]
-enum Judge {
-    /// When its first command did nothing: the others belong to it.
-    First,
-    /// When any command did nothing.
-    Any,
-    /// When all commands did nothing.
-    All,
-}
-
-impl Judge {
-    fn of(batch: &Batch, repeat: bool) -> Self {
-        if repeat || batch.atomic { Self::Any } else { Self::All }
-    }
-
-    /// What to say if the batch did nothing and it is too late to send it again.
-    fn nothing_done(self, replies: &[Reply]) -> Option<Error> {
-        let later = |reply: &Reply| match answers::meaning(reply) {
-            Some(Meaning::Later(error) | Meaning::Elsewhere(error)) => Some(error),
-            _ => None,
-        };
-        match self {
-            Self::First => replies.first().and_then(later),
-            Self::Any => replies.iter().find_map(later),
-            Self::All => {
-                let first = replies.first().and_then(later)?;
-                replies.iter().all(|reply| later(reply).is_some()).then_some(first)
-            }
-        }
-    }
-}
-
-/// The attempts of one call.
-struct Rounds {
-    deadline: Instant,
-    pause: Duration,
-    /// An attempt's answer was lost: whatever the later ones say, something may have been done.
-    lost: bool,
-}
-
-impl Rounds {
-    fn new(deadline: Instant) -> Self {
-        Self { deadline, pause: FIRST_PAUSE, lost: false }
-    }
-
-    /// The call to make this attempt with: once an answer was lost, the caller's own mark stays for good.
-    fn call(&self, call: &Call) -> Call {
-        if self.lost { Call::reading(call.deadline) } else { call.clone() }
-    }
-
-    fn nothing_done(&self, call: &Call) {
-        if !self.lost {
-            call.unmark_sent();
-        }
-    }
-
-    /// A failure of an attempt that did nothing.
-    fn failure(&self, error: Error) -> Failure {
-        if self.lost { Failure::Lost(error.with_outcome(Outcome::Unknown)) } else { Failure::NotSent(error) }
-    }
-
-    /// The replies of an attempt that is the last one; `None`, after a pause, if there is to be another.
-    async fn judge(
-        &mut self,
-        result: Result<Vec<Reply>, Failure>,
-        judge: Judge,
-        repeat: bool,
-        call: &Call,
-    ) -> Result<Option<Vec<Reply>>, Failure> {
-        let failure = match result {
-            Ok(replies) => match judge.nothing_done(&replies) {
-                None => return Ok(Some(replies)),
-                Some(error) => {
-                    self.nothing_done(call);
-                    self.failure(error)
-                }
-            },
-            Err(Failure::Lost(error)) if repeat && error.code() != Code::Timeout => {
-                self.lost = true;
-                Failure::Lost(error)
-            }
-            Err(Failure::NotSent(error)) => return Err(self.failure(error)),
-            Err(lost) => return Err(lost),
-        };
-        let left = self.deadline.saturating_duration_since(ambient::monotonic());
-        if left < TOO_LATE {
-            return Err(failure);
-        }
-        // A short deadline gets its tries too.
-        let pause = jittered(self.pause).min(left / 2);
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        background::sleep_until(ambient::monotonic() + pause).await;
-        Ok(None)
-    }
-}
 
 fn nobody_waits() -> Error {
     Error::cancelled(Outcome::NotApplied)

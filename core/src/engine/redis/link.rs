@@ -62,8 +62,19 @@ struct Request {
     stays: bool,
 }
 
+/// How a batch goes out.
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    Plainly,
+    /// With ASKING in front of each command, or of the transaction.
+    Asking,
+    /// Also on a connection that gets no new work.
+    Staying,
+}
+
 struct Work {
     batch: Arc<Batch>,
+    asking: bool,
     call: Call,
     done: Done,
 }
@@ -129,17 +140,23 @@ impl Link {
 
     /// Sends `batch` in its turn. `NotSent` before `call.deadline` means that this connection cannot take it and another can.
     pub(super) async fn send(self: &Arc<Self>, batch: Arc<Batch>, call: &Call) -> Result<Vec<Reply>, Failure> {
-        self.send_as(false, batch, call).await
+        self.send_as(How::Plainly, batch, call).await
     }
 
-    /// Sends `batch`; with `stays` also on a connection that gets no new work.
-    async fn send_as(self: &Arc<Self>, stays: bool, batch: Arc<Batch>, call: &Call) -> Result<Vec<Reply>, Failure> {
+    /// As [`send`](Self::send), to a node of a Cluster that is only about to have the slot: with ASKING in front.
+    pub(super) async fn send_asking(self: &Arc<Self>, batch: Arc<Batch>, call: &Call) -> Result<Vec<Reply>, Failure> {
+        self.send_as(How::Asking, batch, call).await
+    }
+
+    async fn send_as(self: &Arc<Self>, how: How, batch: Arc<Batch>, call: &Call) -> Result<Vec<Reply>, Failure> {
         if batch.commands.is_empty() {
             return Ok(Vec::new());
         }
         let (done, answer) = oneshot::channel();
         let since = ambient::monotonic();
-        let work = Mutex::new(Some(Work { batch, call: call.clone(), done }));
+        let stays = how == How::Staying;
+        let asking = how == How::Asking;
+        let work = Mutex::new(Some(Work { batch, asking, call: call.clone(), done }));
         let request = Arc::new(Request { work, deadline: call.deadline, since, stays });
         let first = self.shared.open.fetch_add(1, Ordering::AcqRel) == 0;
         self.shared.queue.lock().push_back(Arc::clone(&request));

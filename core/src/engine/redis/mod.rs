@@ -14,6 +14,7 @@ mod location;
 mod native;
 mod project;
 mod resp;
+mod rounds;
 mod script;
 mod sharing;
 mod slot;
@@ -75,11 +76,6 @@ fn client(source: Source<'_>) -> Result<Client, Error> {
     match source {
         Source::Native(config) => {
             config.validate()?;
-            if matches!(config.server, config::Server::Cluster(_)) {
-                let said =
-                    "names a Cluster, which is not supported yet; use redis://host:port of a single server, or redis+sentinel://";
-                return Err(Error::argument("url", said));
-            }
             Ok(Client::new(Arc::new(sharing::Lease::take(config))))
         }
         Source::Host(client) => Ok(Client::new(Arc::new(host::Hosted::new(Arc::clone(client))))),

@@ -1,9 +1,13 @@
 //! Connections of our own to one deployment, shared by every store of an equal configuration.
 
 mod asking;
+mod bounce;
+mod cluster;
 mod common;
 mod node;
+mod redirect;
 mod sentinel;
+mod table;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,10 +15,11 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
+use self::cluster::Cluster;
 use self::common::Common;
 use self::node::{Node, Place};
 use self::sentinel::Sentinels;
-use super::bells::Bells;
+use super::bells::{Bells, Dialer};
 use super::config::{RedisConfig, Server};
 use super::transport::{Batch, Failure, Line, Reply, Scripts, Slot, Transport};
 use crate::call::{Call, EngineCounters};
@@ -25,37 +30,61 @@ use crate::contract::Error;
 pub(super) struct Native(Arc<Inner>);
 
 struct Inner {
-    node: Arc<Node>,
+    servers: Servers,
     bells: Arc<Bells>,
     common: Arc<Common>,
 }
 
+#[derive(Clone)]
+enum Servers {
+    /// One server, or the one that is the primary now.
+    One(Arc<Node>),
+    Cluster(Arc<Cluster>),
+}
+
 impl Native {
     pub(super) fn new(config: RedisConfig) -> Self {
-        let place = match &config.server {
-            Server::Single(address) => Place::At(address.clone()),
+        let common = Common::new(config);
+        let config = &common.config;
+        let one = |place| Servers::One(Node::new(Arc::clone(&common), place));
+        let servers = match &config.server {
+            Server::Single(address) => one(Place::At(address.clone())),
             Server::Sentinel { sentinels, master, username, password } => {
                 let (user, password) = (username.as_deref(), password.as_ref());
-                Place::Found(Arc::new(Sentinels::new(sentinels, master, user, password, config.tls.as_ref())))
+                one(Place::Found(Arc::new(Sentinels::new(sentinels, master, user, password, config.tls.as_ref()))))
             }
-            Server::Cluster(_) => Place::Nowhere,
+            Server::Cluster(seeds) => Servers::Cluster(Cluster::new(Arc::clone(&common), seeds)),
         };
-        let common = Common::new(config);
-        let node = Node::new(Arc::clone(&common), place);
-        let bells = Bells::new(Arc::clone(&node) as _);
-        Self(Arc::new(Inner { node, bells, common }))
+        let dialer: Arc<dyn Dialer> = match &servers {
+            Servers::One(node) => Arc::clone(node) as _,
+            Servers::Cluster(cluster) => Arc::clone(cluster) as _,
+        };
+        Self(Arc::new(Inner { servers, bells: Bells::new(dialer), common }))
     }
 }
 
 impl Transport for Native {
-    fn ready(&self, line: Line, _slot: Slot, deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
-        let node = Arc::clone(&self.0.node);
-        async move { node.link(line, deadline).await.map(|_| ()) }.boxed()
+    fn ready(&self, line: Line, slot: Slot, deadline: Instant) -> BoxFuture<'static, Result<(), Error>> {
+        let servers = self.0.servers.clone();
+        async move {
+            let link = match servers {
+                Servers::One(node) => node.link(line, deadline).await,
+                Servers::Cluster(cluster) => cluster.link(line, slot, deadline).await,
+            };
+            link.map(|_| ())
+        }
+        .boxed()
     }
 
-    fn send(&self, line: Line, _slot: Slot, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
-        let (node, call) = (Arc::clone(&self.0.node), call.clone());
-        async move { node.carry(line, batch, &call).await }.boxed()
+    fn send(&self, line: Line, slot: Slot, batch: Arc<Batch>, call: &Call) -> BoxFuture<'static, Result<Vec<Reply>, Failure>> {
+        let (servers, call) = (self.0.servers.clone(), call.clone());
+        async move {
+            match servers {
+                Servers::One(node) => node.carry(line, batch, &call).await,
+                Servers::Cluster(cluster) => cluster.carry(line, slot, batch, &call).await,
+            }
+        }
+        .boxed()
     }
 
     fn transactions(&self) -> bool {
@@ -79,7 +108,10 @@ impl Transport for Native {
     }
 
     fn close(&self) {
-        self.0.node.close();
+        match &self.0.servers {
+            Servers::One(node) => node.close(),
+            Servers::Cluster(cluster) => cluster.close(),
+        }
         self.0.bells.close();
     }
 }

@@ -7,7 +7,7 @@ use crc::{CRC_16_XMODEM, Crc};
 pub(crate) struct Slot(u16);
 
 /// How many there are.
-const SLOTS: u16 = 16_384;
+pub(super) const SLOTS: u16 = 16_384;
 
 static CHECKSUM: Crc<u16> = Crc::<u16>::new(&CRC_16_XMODEM);
 
@@ -15,6 +15,10 @@ impl Slot {
     /// The slot of a key: that of its hash tag, if it has one.
     pub(crate) fn of(key: &[u8]) -> Self {
         Self(CHECKSUM.checksum(tag(key).unwrap_or(key)) % SLOTS)
+    }
+
+    pub(super) fn number(self) -> u16 {
+        self.0
     }
 }
 

@@ -133,11 +133,15 @@ impl Wire {
             get[1] = keys.manifest();
             get[3] = (LENGTH - 1).to_string().into();
             let mut commands = vec![command(&["TIME"]), get];
+            let batch = |commands: &[Command]| Batch { commands: commands.to_vec(), atomic: true };
+            let alone = batch(&commands);
             if wanted {
                 commands.push(vec![Bytes::from_static(b"GET"), keys.first()]);
             }
-            let batch = Batch { commands, atomic: true };
-            let replies = client.commands(line, batch, true, call).await.map_err(unread)?;
+            let (replies, wanted) = match client.together(line, batch(&commands), call).await.map_err(unread)? {
+                Some(replies) => (replies, wanted),
+                None => (client.commands(line, alone, true, call).await.map_err(unread)?, false),
+            };
             let refused = |reply: &Reply| matches!(reply, Reply::Error { code, .. } if code == "OOM");
             // A server whose memory is full queues no command at all, not even one that reads. A script it runs.
             if !replies.iter().any(refused) {

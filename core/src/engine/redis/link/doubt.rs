@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::{Link, Shared, unavailable};
+use super::{How, Link, Shared, unavailable};
 use crate::call::Call;
 use crate::engine::redis::transport::Batch;
 use crate::{ambient, background};
@@ -81,7 +81,7 @@ impl Link {
             let asked = ambient::monotonic();
             let until = asked + PATIENCE + self.shared.unanswered() / SLOWEST;
             let ping = Batch { commands: vec![vec![Bytes::from_static(b"PING")]], atomic: false };
-            if self.send_as(true, Arc::new(ping), &Call::reading(until)).await.is_ok() {
+            if self.send_as(How::Staying, Arc::new(ping), &Call::reading(until)).await.is_ok() {
                 self.shared.doubted.store(false, Ordering::Release);
                 return;
             }

@@ -19,6 +19,8 @@ pub(super) struct Sent {
     pub(super) start: u64,
     /// Replies to come before those that count: to MULTI and to what it queues.
     pub(super) skip: usize,
+    /// Such a reply comes before each.
+    pub(super) between: bool,
     pub(super) atomic: bool,
     pub(super) want: usize,
     pub(super) replies: Vec<Reply>,
@@ -53,9 +55,13 @@ impl Sent {
     fn take(&mut self, reply: Reply) -> bool {
         if self.skip == 0 {
             self.replies.push(reply);
+            self.skip = usize::from(self.between);
             return self.atomic || self.replies.len() == self.want;
         }
         self.skip -= 1;
+        if self.between {
+            return false;
+        }
         // `+OK` to MULTI and `+QUEUED` are of no use; a refusal is the command's own answer when EXEC answers EXECABORT.
         if matches!(reply, Reply::Error { .. }) {
             self.replies.push(reply);

@@ -79,7 +79,7 @@ impl Writer {
 
     fn pack(&mut self, shared: &Shared, request: &Request) {
         let mut work = request.work.lock();
-        let Some(Work { batch, call, done }) = work.take() else { return };
+        let Some(Work { batch, asking, call, done }) = work.take() else { return };
         drop(work);
         // First the mark, then the look whether anybody waits: see `Call::mark_sent`.
         call.mark_sent();
@@ -95,9 +95,16 @@ impl Writer {
         let Batch { commands, atomic } = &*batch;
         let atomic = *atomic;
         if atomic {
+            // It holds until EXEC.
+            if asking {
+                self.out.word(b"ASKING");
+            }
             self.out.word(b"MULTI");
         }
         for command in commands {
+            if asking && !atomic {
+                self.out.word(b"ASKING");
+            }
             self.out.command(command);
         }
         if atomic {
@@ -106,9 +113,23 @@ impl Writer {
         self.packed += (self.out.len() - before) as u64;
         let count = commands.len();
         shared.counters.commands_sent.fetch_add(count as u64, Ordering::Relaxed);
-        let skip = if atomic { count + 1 } else { 0 };
+        let skip = match (atomic, asking) {
+            (true, _) => count + 1 + usize::from(asking),
+            (false, _) => usize::from(asking),
+        };
+        let between = asking && !atomic;
         let replies = Vec::with_capacity(if atomic { 1 } else { count });
-        shared.sent.lock().push_back(Sent { start, skip, atomic, want: count, replies, call, since: request.since, done });
+        shared.sent.lock().push_back(Sent {
+            start,
+            skip,
+            between,
+            atomic,
+            want: count,
+            replies,
+            call,
+            since: request.since,
+            done,
+        });
     }
 }
 

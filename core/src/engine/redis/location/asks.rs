@@ -60,20 +60,21 @@ pub(super) async fn ask(client: &Client, asks: Vec<Ask>, call: &Call) -> Result<
     Fields::of(client.script(Line::Small, script, &keys, &args, true, call).await.map_err(unread)?)
 }
 
-/// As [`ask`], for several callers: `make` makes it from those who still wait.
-pub(super) async fn ask_of<M>(client: &Client, deadline: Instant, mut make: M) -> Result<Fields, Error>
+/// As [`ask`], for several callers: `make` makes it from those who still wait. `None`: it must be asked key by key, since the
+/// keys lie at two nodes of a Cluster.
+pub(super) async fn ask_of<M>(client: &Client, deadline: Instant, mut make: M) -> Result<Option<Fields>, Error>
 where
     M: FnMut() -> Option<(Vec<Ask>, Call)> + Send,
 {
     if client.transactions() {
         let make = || make().map(|(asks, call)| (batch(&asks), call));
-        let replies = client.commands_of(Line::Small, true, deadline, make).await.map_err(unread)?;
+        let Some(replies) = client.together_of(Line::Small, deadline, make).await.map_err(unread)? else { return Ok(None) };
         if !lacks_memory(&replies) {
-            return Ok(Fields::from_replies(replies));
+            return Ok(Some(Fields::from_replies(replies)));
         }
     }
     let make = || make().map(|(asks, call)| (prepared(&asks), call));
-    Fields::of(client.script_of(Line::Small, true, deadline, make).await.map_err(unread)?)
+    Fields::of(client.script_of(Line::Small, true, deadline, make).await.map_err(unread)?).map(Some)
 }
 
 /// A server without memory queues nothing, not even reads; scripts that only read it takes.

@@ -5,21 +5,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use tokio::sync::oneshot;
 
 use super::Inner;
 use super::answer::Fields;
-use super::asks::{Ask, ask_of};
+use super::asks::{Ask, ask, ask_of};
 use super::lane::{Lane, Waiting};
 use super::record::Record;
 use crate::call::Call;
 use crate::contract::{Error, Key, ReadResult, StoreTime};
+use crate::engine::redis::client::Client;
 use crate::engine::redis::transport::Reply;
 
 /// Most reads of one batch.
 const MOST: usize = 256;
 /// About how many bytes of values one batch asks for.
 const BYTES: usize = 4 * 1_048_576;
+/// Keys that are asked for at once if each is asked for by itself.
+const APART: usize = 32;
 /// Batches under way at once.
 const WIDTH: usize = 2;
 
@@ -85,13 +89,38 @@ impl Inner {
             let records = jobs.iter().map(|job| job.record.clone()).collect();
             Some((vec![Ask::time(), Ask::get(&self.layout.format), Ask::strings(records)], Call::reading(latest)))
         };
-        let answer = ask_of(&client, deadline, make).await.and_then(observation);
-        match answer {
-            Ok((now, values)) => self.reads.hand_out(jobs, now, values),
+        let answer = ask_of(&client, deadline, make).await;
+        match answer.and_then(|answer| answer.map(observation).transpose()) {
+            Ok(Some((now, values))) => self.reads.hand_out(jobs, now, values),
+            Ok(None) => self.read_apart(&client, jobs).await,
             Err(_) if nobody => {}
             Err(error) if jobs.is_empty() => lane.fail_those(deadline, &error),
             Err(error) => jobs.into_iter().for_each(|job| job.fail(&error)),
         }
+    }
+}
+
+impl Inner {
+    /// Each key by itself, as an observation of its own.
+    async fn read_apart(&self, client: &Client, jobs: Vec<Job>) {
+        let Some(deadline) = jobs.iter().map(|job| job.deadline).max() else { return };
+        let format = async {
+            let mut fields = ask(client, vec![Ask::time(), Ask::get(&self.layout.format)], &Call::reading(deadline)).await?;
+            fields.time()?;
+            fields.format()
+        };
+        if let Err(error) = format.await {
+            return jobs.into_iter().for_each(|job| job.fail(&error));
+        }
+        let each = stream::iter(jobs).for_each_concurrent(APART, async |job| {
+            let asks = vec![Ask::time(), Ask::strings(vec![job.record.clone()])];
+            let answer = ask(client, asks, &Call::reading(job.deadline)).await;
+            match answer.and_then(|mut fields| Ok((fields.time()?, fields.array()?))) {
+                Ok((now, value)) => self.reads.hand_out(vec![job], now, value),
+                Err(error) => job.fail(&error),
+            }
+        });
+        each.await;
     }
 }
 

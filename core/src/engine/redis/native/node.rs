@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
+use super::bounce::Bounces;
 use super::common::Common;
 use super::sentinel::Sentinels;
 use crate::call::{Call, EngineCounters};
@@ -17,13 +18,11 @@ use crate::engine::redis::bells::Dialer;
 use crate::engine::redis::config::{Address, RedisConfig};
 use crate::engine::redis::dial::{DialError, Step, Stream, dial};
 use crate::engine::redis::handshake::{Greeting, greet};
-use crate::engine::redis::lane::{Connector, Lane, jittered};
+use crate::engine::redis::lane::{Connector, Lane};
 use crate::engine::redis::link::{Link, Neighbours};
 use crate::engine::redis::transport::{Batch, Failure, Line, Reply};
 use crate::{ambient, background};
 
-/// Between two attempts to send what a connection bounced.
-const PAUSE: Duration = Duration::from_millis(10);
 /// How much earlier than its caller an attempt to connect ends.
 const LAST_WORD: Duration = Duration::from_millis(10);
 
@@ -32,8 +31,6 @@ pub(super) enum Place {
     At(Address),
     /// Wherever the sentinels say.
     Found(Arc<Sentinels>),
-    /// What is not supported yet.
-    Nowhere,
 }
 
 /// One server, or the one that is the primary now.
@@ -75,7 +72,7 @@ impl Node {
 
     /// Sends `batch` as soon as a connection takes it.
     pub(super) async fn carry(&self, line: Line, batch: Arc<Batch>, call: &Call) -> Result<Vec<Reply>, Failure> {
-        let mut pause = PAUSE;
+        let mut bounces = Bounces::new(call.deadline);
         loop {
             let link = self.link(line, call.deadline).await.map_err(Failure::NotSent)?;
             let asked = ambient::monotonic();
@@ -88,17 +85,7 @@ impl Node {
                     }
                     return Ok(replies);
                 }
-                Err(Failure::NotSent(error)) => {
-                    let again = ambient::monotonic() + jittered(pause);
-                    if again >= call.deadline {
-                        return Err(Failure::NotSent(error));
-                    }
-                    // A connection that was replaced bounces what it had not sent; one that ends at once must not be stormed.
-                    if link.end().is_some() {
-                        background::sleep_until(again).await;
-                        pause = (pause * 2).min(Duration::from_secs(1));
-                    }
-                }
+                Err(Failure::NotSent(error)) => bounces.again(&link, error).await?,
                 lost => return lost,
             }
         }
@@ -126,7 +113,6 @@ impl Node {
                 *step.lock() = Step::Connect;
                 Ok(found)
             }
-            Place::Nowhere => Err(DialError::lasting("Cluster is not supported yet".to_owned())),
         }
     }
 

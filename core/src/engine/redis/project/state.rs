@@ -26,9 +26,21 @@ impl Inner {
         let format = self.keys.format.clone();
         if self.client.transactions() {
             let word = Bytes::from_static;
-            let commands = vec![vec![word(b"TIME")], vec![word(b"GET"), format.clone()], vec![word(b"GET"), entry.clone()]];
-            let batch = Batch { commands, atomic: true };
-            let replies = self.client.commands(Line::Small, batch, true, call).await.map_err(unread)?;
+            let (of_format, of_entry) = (vec![word(b"GET"), format.clone()], vec![word(b"GET"), entry.clone()]);
+            let batch = |commands| Batch { commands, atomic: true };
+            let all = batch(vec![vec![word(b"TIME")], of_format.clone(), of_entry.clone()]);
+            let replies = match self.client.together(Line::Small, all, call).await.map_err(unread)? {
+                Some(replies) => replies,
+                None => {
+                    let alone = batch(vec![of_format]);
+                    let format = self.client.commands(Line::Small, alone, true, call).await.map_err(unread)?;
+                    let timed = batch(vec![vec![word(b"TIME")], of_entry]);
+                    let mut replies = self.client.commands(Line::Small, timed, true, call).await.map_err(unread)?;
+                    // As in one observation: time, format, entry.
+                    replies.splice(1..1, format);
+                    replies
+                }
+            };
             // A server whose memory is full queues no command, not even one that reads. A script it runs.
             if !replies.iter().any(|reply| matches!(reply, Reply::Error { code, .. } if code == "OOM")) {
                 return seen(replies);

@@ -164,9 +164,3 @@ async fn a_name_with_several_addresses_is_tried_until_one_answers() {
     let native = native(&format!("redis://localhost:{}", server.port()));
     assert_eq!(one(&native, &["PING"], &reading(5_000)).await.unwrap(), bytes("PONG"));
 }
-
-#[tokio::test]
-async fn a_cluster_comes_later() {
-    let error = not_sent(one(&native("redis+cluster://h"), &["PING"], &reading(5_000)).await);
-    assert_eq!((error.code(), error.message()), (Code::Unavailable, "Cluster is not supported yet"));
-}

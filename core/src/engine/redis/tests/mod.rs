@@ -1,6 +1,7 @@
 //! The way to the server, on real servers, through a proxy and against fake ones.
 
 mod acked;
+mod cluster;
 mod connecting;
 mod credentials;
 mod greeting;
@@ -30,6 +31,12 @@ use super::transport::{Batch, Failure, Line, Reply, Slot, Transport};
 use crate::ambient;
 use crate::call::Call;
 use crate::contract::{Code, Error, Outcome};
+
+/// For tests that start many servers: one at a time, beside all the others.
+async fn turn() -> tokio::sync::MutexGuard<'static, ()> {
+    static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    ONE.lock().await
+}
 
 /// A transport of its own, shared with nobody.
 fn native(url: &str) -> Arc<Native> {

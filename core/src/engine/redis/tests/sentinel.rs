@@ -1,6 +1,6 @@
 //! Sentinel: who the primary is, and what happens when it is another one.
 
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use zlink_test_servers::{SentinelSettings, SentinelTrio, Settings};
 
@@ -41,19 +41,18 @@ fn secrets() -> SentinelSettings {
     SentinelSettings { password: secret("of data"), sentinel_password: secret("of sentinels"), ..SentinelSettings::default() }
 }
 
-/// Commits under load until `stop`; each key is put once, so that a conflict can only be a false one.
-async fn puts(store: &LocationStore, name: &str, stop: &std::sync::atomic::AtomicBool) -> (Vec<String>, Vec<Error>) {
-    let (mut applied, mut failed) = (Vec::new(), Vec::new());
+/// Puts new records until `stop`: a conflict would be a false one.
+async fn puts(store: LocationStore, stop: Arc<AtomicBool>) -> (u32, Vec<Error>) {
+    let (mut applied, mut failed) = (0, Vec::new());
     for number in 0.. {
         if stop.load(Ordering::SeqCst) {
             break;
         }
-        let text = format!("{name}/{number}");
-        let key = Key::new(text.clone()).unwrap();
+        let key = Key::new(format!("k/{number}")).unwrap();
         let put = WriteRequest::new().condition(Condition::Missing { key: key.clone() }).mutation(Mutation::put(key, "v"));
         match store.write(put).await {
-            Ok(WriteResult::Applied { .. }) => applied.push(text),
-            Ok(WriteResult::Conflict { .. }) => panic!("a conflict of {text}, which nobody else puts"),
+            Ok(WriteResult::Applied { .. }) => applied += 1,
+            Ok(WriteResult::Conflict { .. }) => panic!("a conflict of k/{number}, which nobody else puts"),
             Err(error) => failed.push(error),
         }
     }
@@ -62,6 +61,7 @@ async fn puts(store: &LocationStore, name: &str, stop: &std::sync::atomic::Atomi
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_primary_is_found_and_followed_with_both_passwords() {
+    let _turn = turn().await;
     let mut trio = trio(secrets());
     let native = native(&format!("{}&client_name=ours", trio.url()));
     for line in LINES {
@@ -71,19 +71,19 @@ async fn the_primary_is_found_and_followed_with_both_passwords() {
     let clients = trio.servers()[0].say(&["CLIENT", "LIST"]).text();
     assert_eq!(clients.matches("name=ours").count(), 3, "one connection for each line, at the primary: {clients}");
     let store = LocationStore::open(&*trio.url(), StoreOptions::with_prefix("p").unwrap()).unwrap();
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    let (loaded, ()) = tokio::join!(puts(&store, "k", &stop), async {
-        trio.in_step(2);
-        trio.servers()[0].kill().unwrap();
-        let promoted = tokio::task::block_in_place(|| trio.promoted(0));
-        // Stated in docs/operations.md: five seconds behind the promotion, a store works.
-        let (works, took) = timed(store.read(Key::new("k/0").unwrap())).await;
-        assert!(matches!(works.unwrap(), ReadResult::Found(_)));
-        assert!(took < Duration::from_secs(5), "{took:?} after the promotion of {promoted}");
-        stop.store(true, Ordering::SeqCst);
-    });
-    let (applied, failed) = loaded;
-    assert!(!applied.is_empty());
+    let stop = Arc::new(AtomicBool::new(false));
+    let load = tokio::spawn(puts(store.clone(), Arc::clone(&stop)));
+    until("the load is at work", || trio.server(0).say(&["EXISTS", "{p}:r:k/20"]).number() == 1).await;
+    trio.in_step(2);
+    trio.servers()[0].kill().unwrap();
+    let promoted = tokio::task::block_in_place(|| trio.promoted(0));
+    // Stated in docs/operations.md: five seconds behind the promotion, a store works.
+    let (works, took) = timed(store.read(Key::new("k/0").unwrap())).await;
+    assert!(matches!(works.unwrap(), ReadResult::Found(_)));
+    assert!(took < Duration::from_secs(5), "{took:?} after the promotion of {promoted}");
+    stop.store(true, Ordering::SeqCst);
+    let (applied, failed) = load.await.unwrap();
+    assert!(applied >= 20, "{applied}");
     for error in failed {
         assert!(matches!(error.code(), Code::Unavailable | Code::Timeout), "{error}");
     }
@@ -95,6 +95,7 @@ async fn the_primary_is_found_and_followed_with_both_passwords() {
 
 #[tokio::test]
 async fn what_no_sentinel_will_ever_say_ends_at_once() {
+    let _turn = turn().await;
     let trio = trio(secrets());
     let alone = RedisServer::start(&[]).unwrap();
     let wrong_name = trio.url().replace("/mymaster", "/other");
@@ -119,6 +120,7 @@ async fn what_no_sentinel_will_ever_say_ends_at_once() {
 
 #[tokio::test]
 async fn one_sentinel_that_knows_is_enough() {
+    let _turn = turn().await;
     let mut trio = trio(SentinelSettings { replicas: 0, ..SentinelSettings::default() });
     trio.sentinels()[0].kill().unwrap();
     trio.sentinels()[1].pause().unwrap();
@@ -137,6 +139,7 @@ async fn one_sentinel_that_knows_is_enough() {
 /// An old primary that is cut off from its sentinels, or demoted without a word, answers all the same.
 #[tokio::test]
 async fn a_primary_that_most_sentinels_have_left_is_left() {
+    let _turn = turn().await;
     let (old, new) = (RedisServer::start(&[]).unwrap(), RedisServer::start(&[]).unwrap());
     let named = [old.port(), old.port(), old.port()].map(|port| Arc::new(AtomicU16::new(port)));
     let sentinels = named.each_ref().map(naming);
@@ -178,6 +181,7 @@ async fn a_primary_that_most_sentinels_have_left_is_left() {
 
 #[tokio::test]
 async fn a_replica_that_is_named_is_not_taken() {
+    let _turn = turn().await;
     let primary = RedisServer::start(&[]).unwrap();
     let replica = RedisServer::with(Settings { replica_of: Some(primary.port()), ..Settings::default() }).unwrap();
     let named = Arc::new(AtomicU16::new(replica.port()));
