@@ -5,11 +5,14 @@
 //! gives nothing, and a plain call takes the answer. The object is the cancellation as well.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use zlink_store::{Error, Operation, Outcome, spawn};
 
 use crate::error::StoreError;
@@ -54,7 +57,7 @@ impl<T: Send + 'static> Running<T> {
                 }
                 *state = State::UnderWay(operation, None);
                 drop(state);
-                spawn(Drive(Arc::clone(&self.slot)));
+                drive(Drive(Arc::clone(&self.slot)));
                 false
             }
             other => {
@@ -147,6 +150,31 @@ impl<T: Send + 'static> Future for Drive<T> {
         }
         Poll::Ready(())
     }
+}
+
+/// One task drives all, so that what was started first also goes first where several have waited for the same thing, such as a
+/// connection.
+fn drive(work: impl Future<Output = ()> + Send + 'static) {
+    static INBOX: OnceLock<mpsc::UnboundedSender<BoxFuture<'static, ()>>> = OnceLock::new();
+    let inbox = INBOX.get_or_init(|| {
+        let (inbox, mut came) = mpsc::unbounded_channel();
+        spawn(async move {
+            let mut under_way = FuturesUnordered::new();
+            loop {
+                tokio::select! {
+                    biased;
+                    work = came.recv() => match work {
+                        Some(work) => under_way.push(work),
+                        None => return,
+                    },
+                    Some(()) = under_way.next() => {}
+                }
+            }
+        });
+        inbox
+    });
+    // The receiver lives as long as the process.
+    let _ = inbox.send(work.boxed());
 }
 
 /// Lets `work` run to its end on the core's own threads, whether the caller waits for it or not.
