@@ -83,7 +83,8 @@ impl Load {
     /// # Panics
     /// If that fails.
     pub async fn open(url: &str, plan: Plan) -> Self {
-        let names = ["one", "two", "one", "two"].map(|name| format!("{url}?client_name={name}"));
+        let and = if url.contains('?') { '&' } else { '?' };
+        let names = ["one", "two", "one", "two"].map(|name| format!("{url}{and}client_name={name}"));
         let options = || StoreOptions {
             key_prefix: KeyPrefix::new("load").expect("a legal prefix"),
             operation_timeout_ms: u64::try_from(plan.timeout.as_millis()).expect("a legal timeout"),

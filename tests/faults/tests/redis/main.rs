@@ -3,11 +3,13 @@
 mod busy;
 mod cancel;
 mod cut;
+mod failover;
 mod foreign;
 mod kill;
 mod left;
 mod lost;
 mod memory;
+mod moving;
 mod readonly;
 mod rig;
 mod scripts;
