@@ -6,11 +6,14 @@ SHELL := /usr/bin/env bash
 NODE := packages/node
 JAVA := packages/java
 PYTHON := packages/python
+KOTLIN := packages/kotlin
 # Quiet, but for what the tests say.
-MVN := MAVEN_OPTS="-Dorg.slf4j.simpleLogger.defaultLogLevel=warn -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info" \
-	mvn -B -ntp -f $(JAVA)/pom.xml
+QUIET_MVN := MAVEN_OPTS="-Dorg.slf4j.simpleLogger.defaultLogLevel=warn -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info" \
+	mvn -B -ntp
+MVN := $(QUIET_MVN) -f $(JAVA)/pom.xml
 # The artifacts as their users get them.
 MAVEN_REPOSITORY := target/maven-repository
+DEPLOYED := build::file://$(CURDIR)/$(MAVEN_REPOSITORY)
 JARS = $$(echo $(MAVEN_REPOSITORY)/systems/zlink/*/*/*.jar | tr ' ' ':')
 RUN := tests/tools/run
 # The model test and the bank test at full length; `cargo test` alone runs them short.
@@ -44,8 +47,8 @@ target/.java-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $
 	@echo "== Building the native library for Java and the Maven artifacts (the first time takes a few minutes)"
 	@mkdir -p target
 	cargo build --release -p zlink-store-jni
-	rm -rf $(MAVEN_REPOSITORY)
-	$(MVN) deploy -DskipTests -pl '!tests' -DaltDeploymentRepository=build::file://$(CURDIR)/$(MAVEN_REPOSITORY)
+	rm -rf $(filter-out %/zlink-store-kotlin,$(wildcard $(MAVEN_REPOSITORY)/systems/zlink/*))
+	$(MVN) deploy -DskipTests -pl '!tests' -DaltDeploymentRepository=$(DEPLOYED)
 	@touch $@
 
 .PHONY: build-java
@@ -74,6 +77,30 @@ target/.python-built: $(VENV)/.ready $(shell git ls-files -- '*.rs' '*.lua' '*.t
 .PHONY: build-python
 build-python: python target/.python-built ## builds the native library for Python and the wheel
 
+target/.kotlin-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $(KOTLIN) | grep -v '/test/')
+	@echo "== Building the native library for Kotlin and the Maven artifact (the first time takes a few minutes)"
+	@mkdir -p target/kotlin/native/linux-x86-64
+	cargo build -p zlink-store-bindgen
+	cargo build --release -p zlink-store-uniffi
+	$(KOTLIN)/scripts/generate target/release/libzlink_store_uniffi.so target/kotlin/generated
+	cp target/release/libzlink_store_uniffi.so target/kotlin/native/linux-x86-64/
+	rm -rf $(MAVEN_REPOSITORY)/systems/zlink/zlink-store-kotlin
+	$(QUIET_MVN) -f $(KOTLIN)/pom.xml deploy -DskipTests -DaltDeploymentRepository=$(DEPLOYED)
+	@touch $@
+
+.PHONY: build-kotlin
+build-kotlin: jvm target/.kotlin-built ## builds the native library for Kotlin and the Maven artifact
+
+target/.swift-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock packages/swift/scripts)
+	@echo "== Generating the Swift sources (the first time builds the native library)"
+	cargo build -p zlink-store-bindgen
+	cargo build --release -p zlink-store-uniffi
+	packages/swift/scripts/generate target/release/libzlink_store_uniffi.so
+	@touch $@
+
+.PHONY: build-swift
+build-swift: target/.swift-built ## builds the native library for Swift and generates the package's sources
+
 # ---- demo ----------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
@@ -92,6 +119,15 @@ demo-python: build-python ## three workers share their work through one store, i
 	@echo "== Three workers of a small service, in Python"
 	@$(VENV)/python $(PYTHON)/examples/workers.py
 
+.PHONY: demo-kotlin
+demo-kotlin: build-kotlin ## first steps and the two workers, in Kotlin
+	@$(QUIET_MVN) -q -f $(KOTLIN)/pom.xml dependency:build-classpath -DincludeScope=runtime -Dmdep.outputFile="$(CURDIR)/target/kotlin/libraries"
+	@for example in FirstSteps Turns; do \
+		echo "== $$example, in Kotlin"; \
+		java -cp "$$(echo $(MAVEN_REPOSITORY)/systems/zlink/zlink-store-kotlin/*/*.jar | tr ' ' ':'):$$(cat target/kotlin/libraries):$(KOTLIN)/target/test-classes" \
+			$${example}Kt; \
+	done
+
 # ---- tests ---------------------------------------------------------------------------------------------------------------
 
 .PHONY: test
@@ -105,6 +141,8 @@ test: ## installs and starts what the tests need, and runs all of them
 	@$(MAKE) --no-print-directory test-node
 	@$(MAKE) --no-print-directory test-java
 	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory test-kotlin
+	@$(MAKE) --no-print-directory test-swift
 	@$(MAKE) --no-print-directory test-interop
 	@$(MAKE) --no-print-directory test-same
 	@$(MAKE) --no-print-directory test-faults
@@ -134,7 +172,7 @@ test-node: servers build-node ## the Node packages and the scenarios, from Node
 
 .PHONY: test-same
 test-same: ## every language ran every scenario, on every engine (after the others)
-	@node tests/conformance/compare.mjs target/conformance {rust,node,java,python}-{memory,file,redis} node-redis-client
+	@node tests/conformance/compare.mjs target/conformance {rust,node,java,kotlin,python}-{memory,file,redis} node-redis-client
 
 .PHONY: test-java
 test-java: servers build-java ## the Maven artifacts and the scenarios, from Java, on JDK 17 and on 25
@@ -150,6 +188,16 @@ test-python: servers build-python ## the Python package and the scenarios, from 
 	@cargo build -q -p zlink-test-servers
 	@echo "== Python: the package's own tests and the conformance scenarios"
 	@$(RUN) python $(VENV)/python -m pytest -c $(PYTHON)/pyproject.toml --rootdir . $(PYTHON)/tests tests/python
+
+.PHONY: test-kotlin
+test-kotlin: servers build-kotlin ## the Kotlin artifact and the scenarios, from Kotlin
+	@cargo build -q -p zlink-test-servers
+	@echo "== Kotlin: the binding's own tests and the conformance scenarios"
+	@$(RUN) kotlin env JAVA_HOME="$$(tests/tools/jdk 17)" $(QUIET_MVN) -f $(KOTLIN)/pom.xml test
+
+.PHONY: test-swift
+test-swift: build-swift ## what Swift's hand-written layer uses is there in what is generated (nothing is compiled)
+	@$(RUN) swift node --test packages/swift/check.test.mjs
 
 .PHONY: test-interop
 test-interop: servers build-node build-java build-python ## what one language wrote, another reads: on one Redis, and in one folder
@@ -215,4 +263,4 @@ bench-python: servers build-python ## Python against redis-py, in one run on one
 
 .PHONY: clean
 clean: ## removes what was built
-	rm -rf target $(PYTHON)/build $(PYTHON)/src/*.egg-info $(JAVA)/target $(JAVA)/*/target $(NODE)/node_modules $(NODE)/*/dist $(BENCH_NODE)/node_modules
+	rm -rf target $(PYTHON)/build $(PYTHON)/src/*.egg-info $(JAVA)/target $(JAVA)/*/target $(KOTLIN)/target $(NODE)/node_modules $(NODE)/*/dist $(BENCH_NODE)/node_modules

@@ -1,0 +1,87 @@
+package systems.zlink.store.kotlin
+
+import java.util.concurrent.CountDownLatch
+import kotlin.time.Instant
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.launch
+import systems.zlink.store.kotlin.internal.ffi.PingOperation
+import systems.zlink.store.kotlin.internal.ffi.Stats as NativeStats
+
+/** What all stores have: a life, a health call and counters. */
+public sealed class Store : AutoCloseable {
+    internal abstract fun nativePing(): PingOperation
+
+    internal abstract fun nativeStats(): NativeStats
+
+    internal abstract suspend fun nativeShutdown()
+
+    /**
+     * Asks the engine for its clock: shows that it answers.
+     *
+     * @throws StoreException if it does not
+     */
+    public suspend fun ping(): Instant =
+        instant(run({ nativePing() }, PingOperation::start, { it.wait() }, PingOperation::result))
+
+    /** What this store has counted so far. No I/O. */
+    public fun stats(): StoreStats = translated { nativeStats() }.let { stats ->
+        StoreStats(
+            operations = stats.operations.mapValues { it.value.toLong() },
+            errors = stats.errors.mapValues { it.value.toLong() },
+            latencyLog2Micros = stats.latencyUsLog2.map { it.toLong() },
+            inFlight = stats.inFlight.toLong(),
+            reconnects = stats.reconnects.toLong(),
+            commandsSent = stats.commandsSent.toLong(),
+        )
+    }
+
+    /**
+     * Closes the store without blocking a thread: fails new operations with [StoreException.Closed], waits for those under way (at
+     * most the operation timeout) and gives up the connection. Closing goes on if the wait for it is cancelled; doing it again does
+     * nothing more.
+     */
+    public suspend fun shutdown() {
+        translated { offNativeThreads { nativeShutdown() } }
+    }
+
+    /** As [shutdown], but blocks the thread meanwhile; an interrupted thread goes on at once, and stays interrupted. */
+    override fun close() {
+        val closed = CountDownLatch(1)
+        CoroutineScope(Dispatchers.Unconfined).launch {
+            try {
+                nativeShutdown()
+            } finally {
+                closed.countDown()
+            }
+        }
+        try {
+            closed.await()
+        } catch (_: InterruptedException) {
+            Thread.currentThread().interrupt()
+        }
+    }
+}
+
+/**
+ * What a store has counted since it was made, as a plain snapshot.
+ *
+ * @property operations operations begun, by kind (`read`, `write` …)
+ * @property errors failures, by [code][StoreFailure.code]; codes that never came are left out
+ * @property latencyLog2Micros finished operations by latency: entry `i` counts those that took at least 2^i and under 2^(i+1)
+ *   microseconds (entry 0 also those under 1 µs)
+ * @property inFlight operations under way
+ * @property reconnects connections made again after a loss, by all stores on the same connection
+ * @property commandsSent commands sent to the server, by all stores on the same connection
+ */
+public class StoreStats internal constructor(
+    public val operations: Map<String, Long>,
+    public val errors: Map<String, Long>,
+    public val latencyLog2Micros: List<Long>,
+    public val inFlight: Long,
+    public val reconnects: Long,
+    public val commandsSent: Long,
+) {
+    override fun toString(): String =
+        "StoreStats(operations=$operations, errors=$errors, inFlight=$inFlight, reconnects=$reconnects, commandsSent=$commandsSent)"
+}
