@@ -4,6 +4,7 @@ import com.google.gson.JsonArray
 import com.google.gson.JsonParser
 import java.nio.file.Files
 import java.util.concurrent.ConcurrentSkipListSet
+import kotlin.time.Duration.Companion.minutes
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.AfterAll
@@ -13,6 +14,9 @@ import org.junit.jupiter.api.DynamicTest.dynamicTest
 import org.junit.jupiter.api.TestFactory
 import org.junit.jupiter.api.parallel.Execution
 import org.junit.jupiter.api.parallel.ExecutionMode
+import systems.zlink.store.kotlin.LocationStore
+import systems.zlink.store.kotlin.Project
+import systems.zlink.store.kotlin.RelocationStore
 import systems.zlink.store.kotlin.support.Engine
 import systems.zlink.store.kotlin.support.TestServer
 import systems.zlink.store.kotlin.support.inProject
@@ -48,6 +52,25 @@ class ConformanceTest {
         @JvmStatic
         fun startRedis() {
             redis = TestServer()
+            runBlocking { warmUp() }
+        }
+
+        /** The first calls load the native library and hundreds of classes, for longer than what some scenarios put may live. */
+        private suspend fun warmUp() {
+            LocationStore.open(redis.url, "warm").use { store ->
+                store.write { put("k", ByteArray(1)) }
+                store.read("k")
+                store.scan()
+            }
+            RelocationStore.open(redis.url, "warm").use { store ->
+                store.put("r", ByteArray(1), 1.minutes)
+                store.renew("r", 1.minutes)
+                store.read("r")
+            }
+            Project.open(redis.url, "warm", "p").use { project ->
+                project.state.namespace("n").set("k", "1")
+                project.locks().withLock("k") { it.renew() }
+            }
         }
 
         /** What was executed, for `compare.mjs`. */
