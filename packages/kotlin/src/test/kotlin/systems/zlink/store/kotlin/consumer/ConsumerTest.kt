@@ -80,7 +80,7 @@ class ConsumerTest {
         val artifact = Files.walk(local.resolve("systems/zlink")).use { files -> files.filter { "$it".endsWith(".jar") }.toList() }
         val libraries = System.getProperty("java.class.path").split(File.pathSeparator)
             .filter { place -> listOf("kotlin-stdlib", "kotlinx-coroutines-core", "/jna/", "/annotations/").any { it in place } }
-        val classPath = (artifact + libraries + folder.resolve("target/classes")).joinToString(File.pathSeparator)
+        val classPath = (artifact + libraries + "${folder.resolve("target/classes")}").joinToString(File.pathSeparator)
         val said = runJava("FirstStepsKt", classPath = classPath)
         assertTrue(said.startsWith("node-1 until "), said)
     }
