@@ -160,7 +160,8 @@ test-servers: servers ## the scenarios and the tests of the Redis engine on the 
 		folder=$$(tests/tools/servers $$server); \
 		PATH="$$folder:$$PATH" $(RUN) $$server-scenarios cargo test -q -p zlink-test-conformance --test conformance -- redis/; \
 		PATH="$$folder:$$PATH" $(RUN) $$server cargo test -q -p zlink-store --lib -- engine::redis::location engine::redis::blob \
-			engine::redis::tests::scripts engine::redis::tests::greeting engine::redis::tests::acked; \
+			engine::redis::tests::scripts engine::redis::tests::greeting engine::redis::tests::acked \
+			engine::redis::tests::sentinel engine::redis::tests::cluster; \
 	done
 
 .PHONY: test-node
