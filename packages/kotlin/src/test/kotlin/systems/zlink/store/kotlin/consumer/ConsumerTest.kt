@@ -74,7 +74,7 @@ class ConsumerTest {
             </project>
             """.trimIndent(),
         )
-        val maven = listOf("mvn", "-B", "-q", "-o", "-Daether.offline.protocols=file", "-Dmaven.repo.local=$local", "compile")
+        val maven = listOf("mvn", "-B", "-q", "-o", "-Daether.offline.protocols=file", "-Dkotlin.compiler.daemon=false", "-Dmaven.repo.local=$local", "compile")
         runProgram(maven, folder)
         // Of everything that the project depends on, only the artifact came by way of Maven here; the rest is what it needs.
         val artifact = Files.walk(local.resolve("systems/zlink")).use { files -> files.filter { "$it".endsWith(".jar") }.toList() }
