@@ -20,6 +20,8 @@ use crate::{ambient, background};
 const WAIT_MARGIN: Duration = Duration::from_millis(250);
 /// How much earlier behind a script's hash: if the server does not know it, its text and a WAIT of its own come after it.
 const WAIT_MARGIN_BY_HASH: Duration = Duration::from_millis(700);
+/// How much earlier than its caller's wait a look ends, where replicas must acknowledge: what is known without it says more.
+const LAST_WORD: Duration = Duration::from_millis(100);
 /// How long the key of [`Client::look`] lives that makes the connection's write.
 const WITNESS_LIFE_MS: &str = "60000";
 
@@ -158,7 +160,12 @@ impl Client {
         let count = commands.len();
         let mut batch = Batch { commands, atomic: false };
         let line = self.acknowledge(Line::Small, &mut batch, Acked::ByWitness(witness), WAIT_MARGIN, call.deadline);
-        let mut replies = self.commands(line, batch, true, call).await?;
+        let mut call = call.clone();
+        if self.transport.min_acked_replicas() > 0 {
+            let left = call.deadline.saturating_duration_since(ambient::monotonic());
+            call.deadline -= LAST_WORD.min(left / 3);
+        }
+        let mut replies = self.commands(line, batch, true, &call).await?;
         self.acknowledged(replies.split_off(count.min(replies.len())))?;
         Ok(replies)
     }

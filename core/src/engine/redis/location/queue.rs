@@ -37,11 +37,11 @@ impl Waiting for Job {
 }
 
 /// Makes `jobs` what goes out now: those taken before whose caller still waits, or, if there are none, those that wait and may
-/// share a call. Each is marked as sent before the last look at whether its caller is there.
-pub(super) fn take(waiting: &mut VecDeque<Job>, jobs: &mut Vec<Job>) -> bool {
+/// share a call, at most `most`. Each is marked as sent before the last look at whether its caller is there.
+pub(super) fn take(waiting: &mut VecDeque<Job>, jobs: &mut Vec<Job>, most: usize) -> bool {
     loop {
         if jobs.is_empty() {
-            join(waiting, jobs);
+            join(waiting, jobs, most);
             if jobs.is_empty() {
                 return false;
             }
@@ -56,7 +56,7 @@ pub(super) fn take(waiting: &mut VecDeque<Job>, jobs: &mut Vec<Job>) -> bool {
 
 /// Takes the first job, and those behind it that may share its call: none touches a key that another changes. What has to wait
 /// holds back whoever comes later with one of its keys, so that writes of one key keep their order.
-fn join(waiting: &mut VecDeque<Job>, jobs: &mut Vec<Job>) {
+fn join(waiting: &mut VecDeque<Job>, jobs: &mut Vec<Job>, most: usize) {
     waiting.retain(|job| !job.answer.is_closed());
     let Some(first) = waiting.pop_front() else { return };
     if !first.group.is_small() || waiting.is_empty() {
@@ -69,7 +69,7 @@ fn join(waiting: &mut VecDeque<Job>, jobs: &mut Vec<Job>) {
     keys.add(&first.group);
     jobs.push(first);
     let mut at = 0;
-    while at < waiting.len().min(LOOKED_AT) && jobs.len() < GROUPS {
+    while at < waiting.len().min(LOOKED_AT) && jobs.len() < GROUPS.min(most) {
         let group = &waiting[at].group;
         let joins = group.is_small()
             && group.puts_something() == putting
@@ -151,7 +151,7 @@ mod tests {
         let mut calls = Vec::new();
         while !waiting.is_empty() {
             let mut jobs = Vec::new();
-            assert!(take(&mut waiting, &mut jobs));
+            assert!(take(&mut waiting, &mut jobs, GROUPS));
             calls.push(jobs.iter().map(|job| job.group.keys[0].key.to_string()).collect());
         }
         calls
@@ -192,13 +192,13 @@ mod tests {
         let (mut waiting, mut answers) = queue(vec![group("+a"), group("+b"), group("+c")]);
         answers.remove(1);
         let mut jobs = Vec::new();
-        assert!(take(&mut waiting, &mut jobs));
+        assert!(take(&mut waiting, &mut jobs, GROUPS));
         assert_eq!(jobs.len(), 2);
         assert!(jobs.iter().all(|job| job.call.outcome() == crate::contract::Outcome::Unknown));
         answers.remove(0);
-        assert!(take(&mut waiting, &mut jobs), "an attempt that did nothing is made again for those who are left");
+        assert!(take(&mut waiting, &mut jobs, GROUPS), "an attempt that did nothing is made again for those who are left");
         assert_eq!(jobs.len(), 1);
         answers.clear();
-        assert!(!take(&mut waiting, &mut jobs), "nobody is left");
+        assert!(!take(&mut waiting, &mut jobs, GROUPS), "nobody is left");
     }
 }

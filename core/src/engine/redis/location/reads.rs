@@ -71,11 +71,12 @@ impl Inner {
             Err(error) => return lane.fail_those(deadline, &error),
         };
         let most = (BYTES / self.reads.typical.load(Ordering::Relaxed).max(1)).clamp(8, MOST);
-        let (mut jobs, mut nobody) = (Vec::<Job>::new(), false);
+        let (mut round, mut jobs, mut nobody) = (lane.round(), Vec::<Job>::new(), false);
         // A batch is made when the line is free, from who still waits then.
         let make = || {
             jobs.retain(|job| !job.answer.is_closed());
-            lane.with_waiting(|waiting| {
+            round.take(|waiting, share| {
+                let most = most.min(jobs.len() + share);
                 while jobs.len() < most {
                     match waiting.pop_front() {
                         Some(job) if job.answer.is_closed() => {}

@@ -81,10 +81,10 @@ impl Inner {
         deadline: Instant,
         jobs: &mut Vec<Job>,
     ) -> Result<Option<Committed>, Failure> {
-        let (mut drop, mut nobody) = (0, false);
+        let (mut round, mut drop, mut nobody) = (self.writes.lane.round(), 0, false);
         loop {
             let make = || {
-                let taken = self.writes.lane.with_waiting(|waiting| take(waiting, jobs));
+                let taken = round.take(|waiting, share| take(waiting, jobs, share));
                 nobody = !taken;
                 taken.then(|| {
                     let groups = jobs.iter().map(|job| &job.group);
