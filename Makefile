@@ -251,7 +251,7 @@ bench-node: servers build-node $(BENCH_NODE)/node_modules/.package-lock.json ## 
 	@node $(BENCH_NODE)/bench.mjs $(ROWS)
 
 .PHONY: bench-java
-bench-java: servers build-java ## Java against Lettuce, in one run on one Redis
+bench-java: servers build-java ## Java against Lettuce and Redisson, in one run on one Redis; ROWS="read lock" for some rows only
 	@cargo build -q -p zlink-test-servers
 	@mvn -q -B -ntp -f tests/bench/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/bench-java.classpath"
 	@java -Xms1g -Xmx1g -cp "$(JARS):$$(cat target/bench-java.classpath)" tests/bench/java/Bench.java $(ROWS)

@@ -1,5 +1,5 @@
 // Java on Redis against what people would write by hand, all sides in turn, in one run on one Redis; medians of the rounds.
-// Arguments: the rows wanted, of read, write, blob, scan; none for all.
+// Arguments: the rows wanted, of read, write, blob, scan, lock; none for all.
 
 import glide.api.GlideClient;
 import glide.api.models.GlideString;
@@ -29,13 +29,19 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntFunction;
 import java.util.function.ToDoubleFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.redisson.Redisson;
+import org.redisson.api.RLock;
+import org.redisson.api.RedissonClient;
+import org.redisson.config.Config;
 import systems.zlink.framework.locationprovider.*;
 import systems.zlink.framework.locations.redis.*;
+import systems.zlink.project.state.*;
 
 public class Bench {
     static final int ROUNDS = Integer.parseInt(System.getenv().getOrDefault("BENCH_ROUNDS", "3"));
@@ -196,7 +202,7 @@ public class Bench {
     // ---- the rows ------------------------------------------------------------------------------------------------------------------
 
     public static void main(String[] arguments) throws Exception {
-        Set<String> wanted = arguments.length == 0 ? Set.of("read", "write", "blob", "scan") : Set.of(arguments);
+        Set<String> wanted = arguments.length == 0 ? Set.of("read", "write", "blob", "scan", "lock") : Set.of(arguments);
         Process server = new ProcessBuilder("target/debug/zlink-test-servers", "single").redirectError(ProcessBuilder.Redirect.INHERIT).start();
         BufferedReader told = server.inputReader();
         Matcher url = Pattern.compile("\"url\":\"(redis://[^\"]+)\"").matcher(told.readLine());
@@ -213,7 +219,7 @@ public class Bench {
                 .requestTimeout((int) MINUTE.toMillis())
                 .inflightRequestsLimit(10_000)
                 .build()).get();
-        System.out.printf("Java %s; Lettuce 7.7.0 (async, automatic flush), valkey-glide 2.1.1 (10,000 in flight allowed), Redis %s; %d rounds of %d ms%n",
+        System.out.printf("Java %s; Lettuce 7.7.0 (async, automatic flush), valkey-glide 2.1.1 (10,000 in flight allowed), Redisson 4.0.0 (defaults), Redis %s; %d rounds of %d ms%n",
                 Runtime.version(), redisVersion(lettuce), ROUNDS, ROUND_MS);
         for (int index = 0; index < KEYS; index++) {
             NAMES[index] = name(index);
@@ -233,6 +239,9 @@ public class Bench {
         }
         if (wanted.contains("blob")) {
             blob(blobs, lettuce);
+        }
+        if (wanted.contains("lock")) {
+            lock(url.group(1), lettuce);
         }
         if (wanted.contains("scan")) {
             lettuce.flushdb().get();
@@ -320,6 +329,35 @@ public class Bench {
                     "Lettuce GET", op(lane -> lettuce.get("plain:blob"))), 1, lettuce);
             add("blob read " + mib + " MiB", get.get("ours").perSecond() * mib, get.get("Lettuce GET").perSecond() * mib, "MiB/s", "Lettuce GET", "≥ 1×");
         }
+    }
+
+    static void lock(String url, RedisAsyncCommands<String, byte[]> lettuce) throws Exception {
+        Project project = new Project(new ProjectOptions(url, "bench", "java").withOperationTimeout(MINUTE));
+        Config config = new Config();
+        config.useSingleServer().setAddress(url);
+        RedissonClient redisson = Redisson.create(config);
+        // An invocation has 16 leases at most: each lane is one.
+        List<DistributedLocks> invocations = new ArrayList<>();
+        List<RLock> locks = new ArrayList<>();
+        for (int lane = 0; lane < 64; lane++) {
+            invocations.add(project.locks());
+            locks.add(redisson.getLock("redisson:" + lane));
+        }
+        LockOptions options = LockOptions.defaults().withLeaseTime(Duration.ofSeconds(30));
+        for (int inFlight : new int[] {1, 64}) {
+            Map<String, Side> result = row(sides(
+                    "ours", op(lane -> invocations.get(lane).acquire("lock/" + lane, options).thenCompose(lease -> lease.orElseThrow().release())),
+                    "Redisson RLock", op(lane -> locks.get(lane).tryLockAsync(0, 30_000, TimeUnit.MILLISECONDS, lane + 1).thenCompose(got -> {
+                        if (!got) {
+                            throw new IllegalStateException("a lock of one lane is held");
+                        }
+                        return locks.get(lane).unlockAsync(lane + 1);
+                    }))), inFlight, lettuce);
+            add("lock acquire + release, " + (inFlight == 1 ? "1" : inFlight + " different locks") + " in flight", result.get("ours").perSecond(),
+                    result.get("Redisson RLock").perSecond(), "pairs/s", "Redisson RLock", "≥ 2×");
+        }
+        redisson.shutdown();
+        project.close();
     }
 
     static void scan(String url, RedisAsyncCommands<String, byte[]> lettuce, byte[] value) throws Exception {
