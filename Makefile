@@ -16,6 +16,8 @@ MAVEN_REPOSITORY := target/maven-repository
 DEPLOYED := build::file://$(CURDIR)/$(MAVEN_REPOSITORY)
 JARS = $$(echo $(MAVEN_REPOSITORY)/systems/zlink/*/*/*.jar | tr ' ' ':')
 RUN := tests/tools/run
+# One choice of packages, and so of their features: else the core would be compiled again for each part.
+CARGO_TEST := cargo test --workspace --exclude zlink-test-faults
 # The model test and the bank test at full length; `cargo test` alone runs them short.
 FULL := ZLINK_MODEL_SEEDS=20 ZLINK_MODEL_STEPS=5000 ZLINK_BANK_SECONDS=20
 
@@ -151,15 +153,15 @@ test: ## installs and starts what the tests need, and runs all of them
 .PHONY: test-rust
 test-rust: servers ## core and the scenarios, from Rust
 	@echo "== Rust: unit tests, conformance scenarios, model test, bank test"
-	@$(RUN) rust env $(FULL) cargo test --workspace --exclude zlink-test-faults
+	@$(RUN) rust env $(FULL) $(CARGO_TEST)
 
 .PHONY: test-servers
 test-servers: servers ## the scenarios and the tests of the Redis engine on the oldest Redis that we support, and on Valkey
 	@for server in redis-6.2 valkey-9; do \
 		echo "== $$server: conformance scenarios, tests of the Redis engine"; \
 		folder=$$(tests/tools/servers $$server); \
-		PATH="$$folder:$$PATH" $(RUN) $$server-scenarios cargo test -q -p zlink-test-conformance --test conformance -- redis/; \
-		PATH="$$folder:$$PATH" $(RUN) $$server cargo test -q -p zlink-store --lib -- engine::redis::location engine::redis::blob \
+		PATH="$$folder:$$PATH" $(RUN) $$server-scenarios $(CARGO_TEST) -q --test conformance -- redis/; \
+		PATH="$$folder:$$PATH" $(RUN) $$server $(CARGO_TEST) -q --lib -- engine::redis::location engine::redis::blob \
 			engine::redis::tests::scripts engine::redis::tests::greeting engine::redis::tests::acked \
 			engine::redis::tests::sentinel engine::redis::tests::cluster; \
 	done
