@@ -162,8 +162,7 @@ test-servers: servers ## the scenarios and the tests of the Redis engine on the 
 		folder=$$(tests/tools/servers $$server); \
 		PATH="$$folder:$$PATH" $(RUN) $$server-scenarios $(CARGO_TEST) -q --test conformance -- redis/; \
 		PATH="$$folder:$$PATH" $(RUN) $$server $(CARGO_TEST) -q --lib -- engine::redis::location engine::redis::blob \
-			engine::redis::tests::scripts engine::redis::tests::greeting engine::redis::tests::acked \
-			engine::redis::tests::sentinel engine::redis::tests::cluster; \
+			engine::redis::tests::scripts engine::redis::tests::greeting engine::redis::tests::acked; \
 	done
 
 .PHONY: test-node
