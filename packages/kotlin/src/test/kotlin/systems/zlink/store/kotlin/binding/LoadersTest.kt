@@ -13,7 +13,7 @@ import systems.zlink.store.kotlin.ReadResult
 
 /** A copy of the package in a class loader, at work. */
 class Workout : Callable<String> {
-    override fun call(): String = LocationStore.open("memory:loaders").use { store ->
+    override fun call(): String = LocationStore.open("memory:").use { store ->
         runBlocking {
             val before = store.read("k")
             store.write { put("k", ByteArray(1)) }
@@ -33,7 +33,6 @@ class LoadersTest {
         val workouts = loaders.map(::workout)
         assertNotSame(workouts[0].javaClass, workouts[1].javaClass)
         val threads = Executors.newFixedThreadPool(loaders.size)
-        // Each has a native library of its own: nobody sees the other's memory.
         assertEquals(listOf("false true", "false true"), threads.invokeAll(workouts).map { it.get() })
         threads.shutdown()
     }
