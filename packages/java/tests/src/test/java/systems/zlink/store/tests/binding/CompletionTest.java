@@ -81,6 +81,7 @@ class CompletionTest {
     @Test
     void whatOtherContinuationsHaveSubmittedGoesOnWhileOneBlocks() throws Exception {
         int together = 64;
+        Thread submitter = Thread.currentThread();
         redis.obey("proxy delay replies 10");
         for (int blocks = 0; blocks < together; blocks += 7) {
             int blocking = blocks;
@@ -94,7 +95,8 @@ class CompletionTest {
                             others.countDown();
                         }
                     });
-                    if (waits) {
+                    // Where the answer was there first, this is the thread that has yet to submit the others.
+                    if (waits && Thread.currentThread() != submitter) {
                         awaitLatch(others);
                     }
                     return second;
