@@ -85,7 +85,9 @@ class ConsumerTest {
             assertEquals(
                     List.of("zlink-framework-locations-embedded", "zlink-framework-locations-redis", "zlink-framework-provider-abstractions",
                             "zlink-project-state", "zlink-store-native", "zlink-store-parent"),
-                    artifacts.map(artifact -> artifact.getFileName().toString()).sorted().toList());
+                    // Kotlin's lies beside them, where it was built.
+                    artifacts.map(artifact -> artifact.getFileName().toString()).filter(name -> !name.equals("zlink-store-kotlin")).sorted()
+                            .toList());
         }
     }
 
