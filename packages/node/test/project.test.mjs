@@ -317,44 +317,6 @@ describe('locks', () => {
     }
   });
 
-  test('a promise is no value, and the error says what to do', async () => {
-    const namespace = open().state.namespace('n');
-    for (const promise of [
-      Promise.resolve(1),
-      Promise.reject(new Error('unheard')),
-      runInNewContext('Promise.resolve(1)'),
-    ]) {
-      await assert.rejects(
-        namespace.set('k', promise),
-        (error) => invalid('value')(error) && /await it/.test(error.message),
-      );
-      promise.catch(() => {});
-    }
-    assert.equal(await namespace.get('k'), null);
-  });
-
-  test('a conflict says which entry and version, and a lock which it is', async () => {
-    const project = open();
-    const namespace = project.state.namespace('name/space');
-    await namespace.set('k', 1);
-    const said =
-      (...words) =>
-      (error) =>
-        words.every((word) => error.message.includes(word));
-    await assert.rejects(
-      namespace.set('k', 2, { expectedVersion: 0 }),
-      said('"k"', '"name/space"', 'expectedVersion is 0'),
-    );
-    await assert.rejects(namespace.set('k', 2, { expectedVersion: 7 }), said('"k"', '"name/space"', 'version 7'));
-    await assert.rejects(namespace.delete('k', { expectedVersion: 7 }), said('"k"', '"name/space"', 'version 7'));
-    for (const options of [{}, { namespace: 'name/space' }]) {
-      const lease = await project.locks().acquire('lock', options);
-      const unavailable = project.locks().withLock('lock', options, assert.fail);
-      await assert.rejects(unavailable, said('"lock"', `"${options.namespace ?? 'default'}"`));
-      await lease.release();
-    }
-  });
-
   test('arguments of a wrong type are named', async () => {
     const locks = open().locks();
     await assert.rejects(locks.acquire(7), invalid('key'));
