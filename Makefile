@@ -16,8 +16,11 @@ MAVEN_REPOSITORY := target/maven-repository
 DEPLOYED := build::file://$(CURDIR)/$(MAVEN_REPOSITORY)
 JARS = $$(echo $(MAVEN_REPOSITORY)/systems/zlink/*/*/*.jar | tr ' ' ':')
 RUN := tests/tools/run
-# One choice of packages, and so of their features: else the core would be compiled again for each part.
 CARGO_TEST := cargo test --workspace --exclude zlink-test-faults
+# What a part compiles by itself. With another choice of packages cargo chooses other features for what they share and compiles
+# that again, so `make test` makes one choice for all of its parts.
+TOOLS = cargo build $(or $(ZLINK_CARGO_TOOLS),-p $(1))
+NATIVE = cargo build --release $(or $(ZLINK_CARGO_PACKAGES),-p $(1))
 # The model test and the bank test at full length; `cargo test` alone runs them short.
 FULL := ZLINK_MODEL_SEEDS=20 ZLINK_MODEL_STEPS=5000 ZLINK_BANK_SECONDS=20
 
@@ -48,7 +51,7 @@ jvm:
 target/.java-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $(JAVA) | grep -v -e '/tests/' -e '/examples/')
 	@echo "== Building the native library for Java and the Maven artifacts (the first time takes a few minutes)"
 	@mkdir -p target
-	cargo build --release -p zlink-store-jni
+	$(call NATIVE,zlink-store-jni)
 	rm -rf $(filter-out %/zlink-store-kotlin,$(wildcard $(MAVEN_REPOSITORY)/systems/zlink/*))
 	$(MVN) deploy -DskipTests -pl '!tests' -DaltDeploymentRepository=$(DEPLOYED)
 	@touch $@
@@ -72,7 +75,8 @@ $(VENV)/.ready: $(PYTHON)/requirements-dev.txt
 target/.python-built: $(VENV)/.ready $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $(PYTHON) | grep -v -e '/tests/' -e '/examples/')
 	@echo "== Building the native library for Python and the wheel (the first time takes a few minutes)"
 	rm -rf target/python/wheels $(PYTHON)/build
-	$(VENV)/pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w target/python/wheels ./$(PYTHON)
+	$(call TOOLS,zlink-store-bindgen)
+	ZLINK_BINDGEN=target/debug/zlink-store-bindgen $(VENV)/pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w target/python/wheels ./$(PYTHON)
 	$(VENV)/pip install -q --disable-pip-version-check --no-index --force-reinstall target/python/wheels/*.whl
 	@touch $@
 
@@ -82,8 +86,8 @@ build-python: python target/.python-built ## builds the native library for Pytho
 target/.kotlin-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $(KOTLIN) | grep -v '/test/')
 	@echo "== Building the native library for Kotlin and the Maven artifact (the first time takes a few minutes)"
 	@mkdir -p target/kotlin/native/linux-x86-64
-	cargo build -p zlink-store-bindgen
-	cargo build --release -p zlink-store-uniffi
+	$(call TOOLS,zlink-store-bindgen)
+	$(call NATIVE,zlink-store-uniffi)
 	$(KOTLIN)/scripts/generate target/release/libzlink_store_uniffi.so target/kotlin/generated
 	cp target/release/libzlink_store_uniffi.so target/kotlin/native/linux-x86-64/
 	rm -rf $(MAVEN_REPOSITORY)/systems/zlink/zlink-store-kotlin
@@ -95,8 +99,8 @@ build-kotlin: jvm target/.kotlin-built ## builds the native library for Kotlin a
 
 target/.swift-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock packages/swift/scripts)
 	@echo "== Generating the Swift sources (the first time builds the native library)"
-	cargo build -p zlink-store-bindgen
-	cargo build --release -p zlink-store-uniffi
+	$(call TOOLS,zlink-store-bindgen)
+	$(call NATIVE,zlink-store-uniffi)
 	packages/swift/scripts/generate target/release/libzlink_store_uniffi.so
 	@touch $@
 
@@ -133,6 +137,8 @@ demo-kotlin: build-kotlin ## first steps and the two workers, in Kotlin
 # ---- tests ---------------------------------------------------------------------------------------------------------------
 
 .PHONY: test
+test: export ZLINK_CARGO_TOOLS := --workspace --exclude zlink-test-faults --bins --tests
+test: export ZLINK_CARGO_PACKAGES := -p zlink-store-node -p zlink-store-jni -p zlink-store-uniffi
 test: ## installs and starts what the tests need, and runs all of them
 	@rm -rf target/test-logs
 	@# What a part would miss after twenty minutes is said at once.
@@ -168,7 +174,7 @@ test-servers: servers ## the scenarios and the tests of the Redis engine on the 
 .PHONY: test-node
 test-node: servers build-node ## the Node packages and the scenarios, from Node
 	@echo "== Building the starter of test servers"
-	@cargo build -q -p zlink-test-servers
+	@$(call TOOLS,zlink-test-servers) -q
 	@echo "== Node: the binding's own tests and the conformance scenarios"
 	@$(RUN) node bash -c 'cd $(NODE) && npm test'
 
@@ -180,20 +186,20 @@ test-same: ## every language ran every scenario, on every engine (after the othe
 test-java: servers build-java ## the Maven artifacts and the scenarios, from Java, on JDK 17 and on 25
 	@tests/tools/jdk 25 >/dev/null
 	@echo "== Building the starter of test servers"
-	@cargo build -q -p zlink-test-servers
+	@$(call TOOLS,zlink-test-servers) -q
 	@echo "== Java: the binding's own tests and the conformance scenarios, on JDK 17 and on 25"
 	@$(RUN) java env JAVA_HOME="$$(tests/tools/jdk 17)" $(MVN) verify -Dzlink.jdk.newer="$$(tests/tools/jdk 25)"
 
 .PHONY: test-python
 test-python: servers build-python ## the Python package and the scenarios, from Python
 	@echo "== Building the starter of test servers"
-	@cargo build -q -p zlink-test-servers
+	@$(call TOOLS,zlink-test-servers) -q
 	@echo "== Python: the package's own tests and the conformance scenarios"
 	@$(RUN) python $(VENV)/python -m pytest -c $(PYTHON)/pyproject.toml --rootdir . $(PYTHON)/tests tests/python
 
 .PHONY: test-kotlin
 test-kotlin: servers build-kotlin ## the Kotlin artifact and the scenarios, from Kotlin
-	@cargo build -q -p zlink-test-servers
+	@$(call TOOLS,zlink-test-servers) -q
 	@echo "== Kotlin: the binding's own tests and the conformance scenarios"
 	@$(RUN) kotlin env JAVA_HOME="$$(tests/tools/jdk 17)" $(QUIET_MVN) -f $(KOTLIN)/pom.xml test
 
@@ -203,7 +209,7 @@ test-swift: build-swift ## what Swift's hand-written layer uses is there in what
 
 .PHONY: test-interop
 test-interop: servers build-node build-java build-python ## what one language wrote, another reads: on one Redis, and in one folder
-	@cargo build -q -p zlink-test-servers
+	@$(call TOOLS,zlink-test-servers) -q
 	@mvn -q -B -ntp -f tests/interop/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/interop-java.libraries"
 	@echo "$(JARS):$$(cat target/interop-java.libraries)" > target/interop-java.classpath
 	@echo "== Interop: processes of two languages on the same data"
@@ -248,18 +254,18 @@ $(BENCH_NODE)/node_modules/.package-lock.json: $(BENCH_NODE)/package-lock.json
 
 .PHONY: bench-node
 bench-node: servers build-node $(BENCH_NODE)/node_modules/.package-lock.json ## Node against node-redis, valkey-glide and others, in one run on one Redis; ROWS="read scan" for some rows only
-	@cargo build -q -p zlink-test-servers
+	@$(call TOOLS,zlink-test-servers) -q
 	@node $(BENCH_NODE)/bench.mjs $(ROWS)
 
 .PHONY: bench-java
 bench-java: servers build-java ## Java against Lettuce and Redisson, in one run on one Redis; ROWS="read lock" for some rows only
-	@cargo build -q -p zlink-test-servers
+	@$(call TOOLS,zlink-test-servers) -q
 	@mvn -q -B -ntp -f tests/bench/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/bench-java.classpath"
 	@java -Xms1g -Xmx1g -cp "$(JARS):$$(cat target/bench-java.classpath)" tests/bench/java/Bench.java $(ROWS)
 
 .PHONY: bench-python
 bench-python: servers build-python ## Python against redis-py, in one run on one Redis
-	@cargo build -q -p zlink-test-servers
+	@$(call TOOLS,zlink-test-servers) -q
 	@$(VENV)/pip install -q --disable-pip-version-check redis
 	@$(VENV)/python tests/bench/python/bench.py
 

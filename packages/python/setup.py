@@ -26,15 +26,19 @@ class BuildNative(build_py):
         super().run()
         # Only builds for a quick look use another profile than `release`.
         profile = os.environ.get("ZLINK_CARGO_PROFILE", "release")
-        cargo("build", "--profile", profile, "-p", "zlink-store-uniffi")
+        # What else shall be compiled in the same run, so that what they share is compiled once.
+        packages = os.environ.get("ZLINK_CARGO_PACKAGES", "-p zlink-store-uniffi").split()
+        cargo("build", "--profile", profile, *packages)
         target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
         library = target / {"dev": "debug"}.get(profile, profile) / LIBRARY
         package = Path(self.build_lib, "zlink_store")
         generated = target / "bindings-python"
-        cargo(
-            *("run", "-q", "-p", "zlink-store-bindgen", "--"),
-            *("generate", "--library", str(library), "--language", "python", "--no-format", "--out-dir", str(generated)),
-        )
+        bindgen = os.environ.get("ZLINK_BINDGEN")
+        if bindgen is None:
+            cargo("build", "-p", "zlink-store-bindgen")
+            bindgen = target / "debug" / "zlink-store-bindgen"
+        options = ("--language", "python", "--no-format", "--out-dir", str(generated))
+        subprocess.run([bindgen, "generate", "--library", str(library), *options], cwd=ROOT, check=True)
         shutil.copyfile(generated / "zlink_store_uniffi.py", package / "_native.py")
         shutil.copyfile(library, package / LIBRARY)
 

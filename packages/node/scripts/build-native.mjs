@@ -35,7 +35,9 @@ const platform = platforms.find((candidate) => candidate.target === target);
 if (platform === undefined) throw new Error(`store-native/platforms.json has no platform with the target ${target}`);
 
 const format = '--message-format=json-render-diagnostics';
-const args = [values.zig ? 'zigbuild' : 'build', '-p', 'zlink-store-node', '--profile', values.profile, format];
+// What else shall be compiled in the same run, so that what they share is compiled once.
+const packages = (process.env.ZLINK_CARGO_PACKAGES ?? '-p zlink-store-node').split(' ');
+const args = [values.zig ? 'zigbuild' : 'build', ...packages, '--profile', values.profile, format];
 if (values.target !== undefined) args.push('--target', [target, values.glibc].filter(Boolean).join('.'));
 const library = cargo(...args)
   .split('\n')

@@ -90,10 +90,10 @@ export const ENGINES = {
 
 /** A private Redis, which ends with this process whatever ends that. */
 export async function startRedis() {
-  const cwd = fileURLToPath(new URL('../../..', import.meta.url));
-  const starter = spawn('cargo', ['run', '-q', '-p', 'zlink-test-servers', '--', 'single'], {
-    cwd,
-    stdio: ['pipe', 'pipe', 'inherit'],
+  const program = fileURLToPath(new URL('../../../target/debug/zlink-test-servers', import.meta.url));
+  const starter = spawn(program, ['single'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  starter.once('error', (error) => {
+    console.error(`cargo build -p zlink-test-servers: ${error.message}`);
   });
   const lines = createInterface({ input: starter.stdout });
   const [line] = await Promise.race([

@@ -47,8 +47,8 @@ class Redis:
     """A private Redis, which ends with this process whatever ends that."""
 
     def __init__(self):
-        command = ["cargo", "run", "-q", "-p", "zlink-test-servers", "--", "single"]
-        self._starter = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        command = [ROOT / "target/debug/zlink-test-servers", "single"]
+        self._starter = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         line = self._starter.stdout.readline()
         if not line:
             raise RuntimeError(f"the starter of test servers ended with {self._starter.wait()}")

@@ -6,9 +6,11 @@ import { fileURLToPath } from 'node:url';
 
 /** Starts one with what stands on its command line; `--help` of the program says what there is. */
 export async function startServer(...args) {
-  const cwd = fileURLToPath(new URL('../../../..', import.meta.url));
-  const all = ['run', '-q', '-p', 'zlink-test-servers', '--', ...args];
-  const child = spawn('cargo', all, { cwd, stdio: ['pipe', 'pipe', 'inherit'] });
+  const program = fileURLToPath(new URL('../../../../target/debug/zlink-test-servers', import.meta.url));
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  child.once('error', (error) => {
+    console.error(`cargo build -p zlink-test-servers: ${error.message}`);
+  });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const answer = async () => {
     const { value, done } = await lines.next();
