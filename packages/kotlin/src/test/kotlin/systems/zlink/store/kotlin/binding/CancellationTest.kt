@@ -104,20 +104,23 @@ class CancellationTest {
     }
 
     @Test
-    fun `a thousand rounds, cancelled anywhere, leave nothing behind and writes whole`() = test {
+    fun `a thousand rounds of each operation, cancelled anywhere, leave nothing behind and writes whole`() = test {
         val lease = project.locks().acquire("held", lease = 60.seconds)!!
-        val operations = operations(lease).filterKeys { it != "release" }.values.toList()
-        repeat(1_000) { round ->
-            val running = CoroutineScope(Dispatchers.Default).async(start = CoroutineStart.UNDISPATCHED) {
-                operations[round % operations.size]()
+        // An acquire is followed by its release.
+        for ((name, operation) in operations(lease).filterKeys { it != "release" }) {
+            val ends = mutableSetOf<String>()
+            repeat(1_000) { round ->
+                val running = CoroutineScope(Dispatchers.Default).async(start = CoroutineStart.UNDISPATCHED) { operation() }
+                // At once, or a little later, when the answer may be there already.
+                repeat(round % 7) { kotlinx.coroutines.yield() }
+                if (round % 3 == 0) store.read("k")
+                running.cancel()
+                running.join()
+                ends += running.getCompletionExceptionOrNull()?.javaClass?.simpleName ?: "done"
             }
-            // At once, or a little later, when the answer may be there already.
-            repeat(round % 7) { kotlinx.coroutines.yield() }
-            if (round % 3 == 0) store.read("k")
-            running.cancel()
-            running.join()
+            assertTrue(ends.any { "Cancel" in it }, "$name: $ends")
+            nothingIsUnderWay()
         }
-        nothingIsUnderWay()
         // Both records of a commit, or none.
         val (k, l) = straight.read("k") to straight.read("l")
         assertEquals(k is ReadResult.Found, l is ReadResult.Found)

@@ -25,8 +25,16 @@ fun runProgram(command: List<String>, folder: Path? = null): String {
     }
 }
 
-/** Runs a main class in a virtual machine of its own. */
-fun runJava(main: String, vararg arguments: String, classPath: String = System.getProperty("java.class.path")): String =
-    runProgram(listOf("${Path.of(System.getProperty("java.home"), "bin", "java")}", "-cp", classPath, main) + arguments)
+/** Runs a main class in a virtual machine of its own, with its [options], started [by] another program. */
+fun runJava(
+    main: String,
+    vararg arguments: String,
+    classPath: String = System.getProperty("java.class.path"),
+    options: List<String> = emptyList(),
+    by: List<String> = emptyList(),
+): String {
+    val java = "${Path.of(System.getProperty("java.home"), "bin", "java")}"
+    return runProgram(by + java + options + listOf("-cp", classPath, main) + arguments)
+}
 
 private const val LONGEST_S = 240L
