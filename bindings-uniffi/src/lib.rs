@@ -38,6 +38,7 @@ mod project;
 mod relocation;
 mod state;
 mod stats;
+mod store;
 mod time;
 
 pub use error::{Outcome, StoreError};

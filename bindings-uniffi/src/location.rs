@@ -8,7 +8,7 @@ use zlink_store::{Cursor, Error, Key, Retention, ScanRequest, StoreTime, Version
 use crate::error::StoreError;
 use crate::operation::{Running, operation};
 use crate::options::{StoreOptions, whole};
-use crate::stats::Stats;
+use crate::store::store;
 use crate::time::{ms, retention};
 
 /// A live record as one observation saw it: all fields belong to the same instant of the engine's clock.
@@ -180,24 +180,9 @@ impl LocationStore {
         let scan = self.0.scan(request);
         Ok(Arc::new(ScanOperation(Running::new(scan, drop)?)))
     }
-
-    /// Asks the engine for its clock: shows that it answers.
-    pub fn ping(&self) -> Result<Arc<PingOperation>, StoreError> {
-        Ok(Arc::new(PingOperation(Running::new(self.0.ping(), drop)?)))
-    }
-
-    /// What this store has counted so far.
-    pub fn stats(&self) -> Stats {
-        self.0.stats().into()
-    }
-
-    /// Fails new operations with `Closed`, waits for those under way (at most the operation timeout) and gives up the
-    /// connection. It goes on if the wait for it is given up; doing it again does nothing more.
-    pub async fn shutdown(&self) {
-        let store = self.0.clone();
-        crate::operation::finish(async move { store.close().await }).await;
-    }
 }
+
+store! { LocationStore }
 
 fn request(conditions: Vec<Condition>, mutations: Vec<Mutation>) -> Result<WriteRequest, Error> {
     let mut request = WriteRequest::new();

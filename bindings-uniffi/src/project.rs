@@ -6,12 +6,10 @@ use std::time::Duration;
 use zlink_store::{Error, ProjectId};
 
 use crate::error::StoreError;
-use crate::location::PingOperation;
 use crate::locks::DistributedLocks;
-use crate::operation::Running;
 use crate::options::{ProjectOptions, whole};
 use crate::state::ProjectState;
-use crate::stats::Stats;
+use crate::store::store;
 
 /// A project's state and locks: one connection, one life. Nothing connects before the first operation.
 #[derive(uniffi::Object)]
@@ -41,23 +39,12 @@ impl Project {
         };
         Ok(Arc::new(DistributedLocks { locks, project: self.0.clone() }))
     }
+}
 
-    /// Asks the engine for its clock: shows that it answers.
-    pub fn ping(&self) -> Result<Arc<PingOperation>, StoreError> {
-        Ok(Arc::new(PingOperation(Running::new(self.0.ping(), drop)?)))
-    }
-
-    /// What was counted so far.
-    pub fn stats(&self) -> Stats {
-        self.0.stats().into()
-    }
-
-    /// As the Location Store's `shutdown`; who waits for a lock is told `Closed` at once. Leases that are held stay until they
-    /// expire.
-    pub async fn shutdown(&self) {
-        let project = self.0.clone();
-        crate::operation::finish(async move { project.close().await }).await;
-    }
+store! {
+    ///
+    /// Who waits for a lock is told `Closed` at once. Leases that are held stay until they expire.
+    Project
 }
 
 impl From<zlink_store::Project> for Project {

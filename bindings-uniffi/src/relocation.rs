@@ -6,10 +6,9 @@ use bytes::Bytes;
 use zlink_store::BlobReference;
 
 use crate::error::StoreError;
-use crate::location::PingOperation;
 use crate::operation::{Running, operation};
 use crate::options::StoreOptions;
-use crate::stats::Stats;
+use crate::store::store;
 use crate::time::{ms, retention};
 
 /// The answer to a blob put.
@@ -124,23 +123,9 @@ impl RelocationStore {
         let delete = self.0.delete(BlobReference::new(reference)?);
         Ok(Arc::new(BlobDeleteOperation(Running::new(delete, drop)?)))
     }
-
-    /// Asks the engine for its clock: shows that it answers.
-    pub fn ping(&self) -> Result<Arc<PingOperation>, StoreError> {
-        Ok(Arc::new(PingOperation(Running::new(self.0.ping(), drop)?)))
-    }
-
-    /// What this store has counted so far.
-    pub fn stats(&self) -> Stats {
-        self.0.stats().into()
-    }
-
-    /// As the Location Store's `shutdown`.
-    pub async fn shutdown(&self) {
-        let store = self.0.clone();
-        crate::operation::finish(async move { store.close().await }).await;
-    }
 }
+
+store! { RelocationStore }
 
 impl From<zlink_store::BlobPutResult> for BlobPutResult {
     fn from(result: zlink_store::BlobPutResult) -> Self {

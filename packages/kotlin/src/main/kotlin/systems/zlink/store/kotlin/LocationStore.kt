@@ -3,10 +3,8 @@ package systems.zlink.store.kotlin
 import kotlin.time.Duration
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
-import systems.zlink.store.kotlin.internal.ffi.PingOperation
 import systems.zlink.store.kotlin.internal.ffi.ReadOperation
 import systems.zlink.store.kotlin.internal.ffi.ScanOperation
-import systems.zlink.store.kotlin.internal.ffi.Stats
 import systems.zlink.store.kotlin.internal.ffi.StoreOptions
 import systems.zlink.store.kotlin.internal.ffi.WriteOperation
 import systems.zlink.store.kotlin.internal.ffi.Condition as NativeCondition
@@ -51,11 +49,7 @@ public class LocationStore private constructor(private val native: NativeStore) 
             LocationStore(translated { NativeStore.open(text("url", url), storeOptions(keyPrefix, operationTimeout)) })
     }
 
-    override fun nativePing(): PingOperation = native.ping()
-
-    override fun nativeStats(): Stats = native.stats()
-
-    override suspend fun nativeShutdown(): Unit = native.shutdown()
+    override val life: Life = Life(native::ping, native::stats, native::shutdown)
 
     /**
      * Reads one key (1..1,024 bytes of UTF-8): one observation of value, version, expiry and clock.

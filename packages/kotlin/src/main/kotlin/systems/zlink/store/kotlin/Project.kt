@@ -1,9 +1,7 @@
 package systems.zlink.store.kotlin
 
 import kotlin.time.Duration
-import systems.zlink.store.kotlin.internal.ffi.PingOperation
 import systems.zlink.store.kotlin.internal.ffi.ProjectOptions
-import systems.zlink.store.kotlin.internal.ffi.Stats
 import systems.zlink.store.kotlin.internal.ffi.Project as NativeProject
 
 /**
@@ -41,6 +39,8 @@ public class Project private constructor(private val native: NativeProject) : St
         }
     }
 
+    override val life: Life = Life(native::ping, native::stats, native::shutdown)
+
     /** The project's state. */
     public val state: ProjectState = ProjectState(this, native.state())
 
@@ -52,10 +52,4 @@ public class Project private constructor(private val native: NativeProject) : St
      */
     public fun locks(within: Duration? = null): DistributedLocks =
         DistributedLocks(this, translated { native.locks(within?.upToMilliseconds()) })
-
-    override fun nativePing(): PingOperation = native.ping()
-
-    override fun nativeStats(): Stats = native.stats()
-
-    override suspend fun nativeShutdown(): Unit = native.shutdown()
 }

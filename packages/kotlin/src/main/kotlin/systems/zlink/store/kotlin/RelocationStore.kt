@@ -6,8 +6,6 @@ import systems.zlink.store.kotlin.internal.ffi.BlobDeleteOperation
 import systems.zlink.store.kotlin.internal.ffi.BlobPutOperation
 import systems.zlink.store.kotlin.internal.ffi.BlobReadOperation
 import systems.zlink.store.kotlin.internal.ffi.BlobRenewOperation
-import systems.zlink.store.kotlin.internal.ffi.PingOperation
-import systems.zlink.store.kotlin.internal.ffi.Stats
 import systems.zlink.store.kotlin.internal.ffi.BlobPutResult as NativePutResult
 import systems.zlink.store.kotlin.internal.ffi.BlobReadResult as NativeReadResult
 import systems.zlink.store.kotlin.internal.ffi.BlobRenewResult as NativeRenewResult
@@ -88,11 +86,7 @@ public class RelocationStore private constructor(private val native: NativeStore
             RelocationStore(translated { NativeStore.open(text("url", url), storeOptions(keyPrefix, operationTimeout)) })
     }
 
-    override fun nativePing(): PingOperation = native.ping()
-
-    override fun nativeStats(): Stats = native.stats()
-
-    override suspend fun nativeShutdown(): Unit = native.shutdown()
+    override val life: Life = Life(native::ping, native::stats, native::shutdown)
 
     /**
      * Puts a blob. It is there whole or not at all.

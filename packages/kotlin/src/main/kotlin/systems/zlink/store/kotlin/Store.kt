@@ -10,11 +10,7 @@ import systems.zlink.store.kotlin.internal.ffi.Stats as NativeStats
 
 /** What all stores have: a life, a health call and counters. */
 public sealed class Store : AutoCloseable {
-    internal abstract fun nativePing(): PingOperation
-
-    internal abstract fun nativeStats(): NativeStats
-
-    internal abstract suspend fun nativeShutdown()
+    internal abstract val life: Life
 
     /**
      * Asks the engine for its clock: shows that it answers.
@@ -22,10 +18,10 @@ public sealed class Store : AutoCloseable {
      * @throws StoreException if it does not
      */
     public suspend fun ping(): Instant =
-        instant(run({ nativePing() }, PingOperation::start, { it.wait() }, PingOperation::result))
+        instant(run(life.ping, PingOperation::start, { it.wait() }, PingOperation::result))
 
     /** What this store has counted so far. No I/O. */
-    public fun stats(): StoreStats = translated { nativeStats() }.let { stats ->
+    public fun stats(): StoreStats = translated { life.stats() }.let { stats ->
         StoreStats(
             operations = stats.operations.mapValues { it.value.toLong() },
             errors = stats.errors.mapValues { it.value.toLong() },
@@ -42,7 +38,7 @@ public sealed class Store : AutoCloseable {
      * nothing more.
      */
     public suspend fun shutdown() {
-        translated { offNativeThreads { nativeShutdown() } }
+        translated { offNativeThreads { life.shutdown() } }
     }
 
     /** As [shutdown], but blocks the thread meanwhile; an interrupted thread goes on at once, and stays interrupted. */
@@ -50,7 +46,7 @@ public sealed class Store : AutoCloseable {
         val closed = CountDownLatch(1)
         CoroutineScope(Dispatchers.Unconfined).launch {
             try {
-                nativeShutdown()
+                life.shutdown()
             } finally {
                 closed.countDown()
             }
@@ -62,6 +58,9 @@ public sealed class Store : AutoCloseable {
         }
     }
 }
+
+/** The calls of a native store that all have. */
+internal class Life(val ping: () -> PingOperation, val stats: () -> NativeStats, val shutdown: suspend () -> Unit)
 
 /**
  * What a store has counted since it was made, as a plain snapshot.
