@@ -70,17 +70,24 @@ export async function embeddedFile(table) {
     const upsert = sqlite.prepare('INSERT INTO kv VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET v = excluded.v');
     const lmdb = openLmdb({ path: join(folder, 'lmdb'), encoding: 'binary' });
     const key = (lane, i) => `actor/${lane}/${i % 1_000}`;
+    // Each write has other bytes than the one before it: SQLite writes nothing, and so syncs nothing, where nothing changes.
+    let writes = 0;
+    const value = () => {
+      const bytes = Buffer.from(VALUE);
+      bytes.writeUInt32LE(writes++ >>> 0);
+      return bytes;
+    };
     for (const [inFlight, goal] of [
       [1, atLeast(1)],
       [LANES, atLeast(3)],
     ]) {
       const { ours, ...rivals } = await row(
         {
-          ours: (lane, i) => store.write({ conditions: [], mutations: [put(key(lane, i), VALUE)] }),
-          '@deno/kv': (lane, i) => deno.set(['actor', lane, i % 1_000], VALUE),
-          'better-sqlite3, WAL, synchronous=FULL': async (lane, i) => upsert.run(key(lane, i), VALUE),
+          ours: (lane, i) => store.write({ conditions: [], mutations: [put(key(lane, i), value())] }),
+          '@deno/kv': (lane, i) => deno.set(['actor', lane, i % 1_000], value()),
+          'better-sqlite3, WAL, synchronous=FULL': async (lane, i) => upsert.run(key(lane, i), value()),
           'lmdb, put and flushed': async (lane, i) => {
-            await lmdb.put(key(lane, i), VALUE);
+            await lmdb.put(key(lane, i), value());
             await lmdb.flushed;
           },
         },

@@ -1,11 +1,11 @@
-//! Putting a blob: one segment in one round trip, more of them a few at a time.
+//! Putting a blob: up to 2 MiB in one round trip, more of it a few segments at a time.
 
 use std::ops::Range;
 use std::task::Poll;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::future::join;
+use futures_util::future::{join, try_join_all};
 use futures_util::stream::FuturesUnordered;
 
 use super::RedisRelocation;
@@ -20,6 +20,8 @@ use crate::engine::redis::words::Words;
 
 /// How long a segment of an unfinished upload outlives the operation timeout.
 const LEFTOVER_MS: u64 = 50_000;
+/// Up to here a blob is sent whole, before anybody knows whether it is there already.
+pub(super) const AT_ONCE: usize = 8 * SEGMENT;
 
 /// What the script that finishes an upload is called with.
 struct Finish {
@@ -35,8 +37,9 @@ impl RedisRelocation {
         retention: Retention,
         call: &Call,
     ) -> Result<BlobPutResult, Error> {
-        if payload.size() <= SEGMENT {
-            return self.put_small(keys, &payload, retention, call).await;
+        let most = if self.0.wire.window() > 1 { AT_ONCE } else { SEGMENT };
+        if payload.size() <= most {
+            return self.put_at_once(keys, &payload, retention, call).await;
         }
         let look = self.0.wire.look(keys, call).await?;
         let Some(manifest) = &look.live else { return self.put_large(keys, &payload, retention, &look, call).await };
@@ -47,36 +50,65 @@ impl RedisRelocation {
         Ok(result)
     }
 
-    /// The segment and the script that makes it visible go out together.
-    async fn put_small(&self, keys: &Keys, payload: &Payload, retention: Retention, call: &Call) -> Result<BlobPutResult, Error> {
+    /// The segments and the script that makes them visible go out together.
+    async fn put_at_once(
+        &self,
+        keys: &Keys,
+        payload: &Payload,
+        retention: Retention,
+        call: &Call,
+    ) -> Result<BlobPutResult, Error> {
         let wire = &self.0.wire;
-        let bytes = piece(payload, 0..payload.size()).await?;
+        if payload.size() > SEGMENT {
+            // What follows takes a while of a processor: not of the thread that made the call.
+            tokio::task::yield_now().await;
+        }
+        let mut pieces = Vec::with_capacity(segments(payload.size(), SEGMENT));
+        let mut hasher = blake3::Hasher::new();
+        for range in ranges(payload.size()) {
+            let bytes = piece(payload, range).await?;
+            hasher.update(&bytes);
+            pieces.push(bytes);
+        }
+        if pieces.is_empty() {
+            pieces.push(Bytes::new());
+        }
         let upload = Upload::new(&*self.0.ambient);
-        let finish = self.finish(keys, upload, blake3::hash(&bytes), payload.size(), retention);
+        let uploaded: Vec<Bytes> = keys.uploaded(upload, pieces.len()).collect();
+        let finish = self.finish(keys, upload, hasher.finalize(), payload.size(), retention);
         let unseen = Call::reading(call.deadline);
         let end = End::In(left_ms(call) + LEFTOVER_MS);
         let line = wire.finishing_line();
         // Never repeated: coming after the script, it could be finished a second time.
-        let sent = wire.upload(line, keys.staged(upload), bytes, end, false, &unseen);
-        let (sent, finished) = join(sent, wire.change(line, &FINISH, &finish.names, &finish.args, call)).await;
-        let (answer, lost) = match finished {
-            Ok(answer) if answer.word() == b"gone" => {
-                // It came before the segment, or the segment did not come at all.
-                sent?;
-                wire.change_surely(&FINISH, &finish.names, &finish.args, keys, call).await?
-            }
-            Ok(answer) => (answer, false),
-            Err(Failure::NotSent(error)) => {
-                if sent.is_ok() {
-                    wire.hasten(vec![keys.staged(upload)]);
-                }
-                return Err(error);
-            }
+        let sent = uploaded.iter().zip(pieces).map(|(name, bytes)| wire.upload(line, name.clone(), bytes, end, false, &unseen));
+        let (sent, finished) = join(try_join_all(sent), wire.change(line, &FINISH, &finish.names, &finish.args, call)).await;
+        let result = match finished {
+            // It came before a segment, or a segment did not come at all.
+            Ok(answer) if answer.word() == b"gone" => match sent {
+                Ok(_) => wire.change_surely(&FINISH, &finish.names, &finish.args, keys, call).await,
+                Err(error) => Err(error),
+            },
+            Ok(answer) => Ok((answer, false)),
+            Err(Failure::NotSent(error)) => Err(error),
             Err(Failure::Lost(error)) => {
-                (wire.change_again(&FINISH, &finish.names, &finish.args, keys, call, error).await?, true)
+                wire.change_again(&FINISH, &finish.names, &finish.args, keys, call, error).await.map(|answer| (answer, true))
             }
         };
-        verdict(&answer, lost)
+        self.ended(result, uploaded)
+    }
+
+    /// What became of an upload. What it left behind and nobody uses goes.
+    fn ended(&self, result: Result<(Words, bool), Error>, uploaded: Vec<Bytes>) -> Result<BlobPutResult, Error> {
+        let result = result.and_then(|(answer, lost)| verdict(&answer, lost));
+        let unused = match &result {
+            Ok(BlobPutResult::Stored { .. }) => false,
+            Ok(_) => true,
+            Err(error) => error.outcome() == Outcome::NotApplied,
+        };
+        if unused {
+            self.0.wire.hasten(uploaded);
+        }
+        result
     }
 
     async fn put_large(
@@ -102,19 +134,8 @@ impl RedisRelocation {
             }
         };
         let finish = self.finish(keys, upload, digest, payload.size(), retention);
-        let result = match wire.change_surely(&FINISH, &finish.names, &finish.args, keys, call).await {
-            Ok((answer, lost)) => verdict(&answer, lost),
-            Err(error) => Err(error),
-        };
-        let unused = match &result {
-            Ok(BlobPutResult::Stored { .. }) => false,
-            Ok(_) => true,
-            Err(error) => error.outcome() == Outcome::NotApplied,
-        };
-        if unused {
-            wire.hasten(uploaded);
-        }
-        result
+        let result = wire.change_surely(&FINISH, &finish.names, &finish.args, keys, call).await;
+        self.ended(result, uploaded)
     }
 
     fn finish(&self, keys: &Keys, upload: Upload, digest: blake3::Hash, size: usize, retention: Retention) -> Finish {

@@ -32,7 +32,7 @@ fn what_too_few_replicas_have_is_unknown() {
     let primary = RedisServer::start(&[]).unwrap();
     let store = store(primary.port());
     run(async {
-        for size in [10, 2 * SEGMENT] {
+        for size in WAYS {
             let name = || reference(&format!("b{size}"));
             is_unknown(store.put(name(), bytes(size), retention(MINUTE)).await);
             // It is there, and still nobody else has it: not even "already stored" is said.
@@ -51,7 +51,7 @@ fn with_enough_replicas_all_is_as_without() {
     let replica = replica_of(&primary);
     let store = store(primary.port());
     run(async {
-        for size in [10, 2 * SEGMENT] {
+        for size in WAYS {
             let name = || reference(&format!("b{size}"));
             stored(&store.put(name(), bytes(size), retention(MINUTE)).await.unwrap());
             assert_ne!(replica.say(&["DBSIZE"]).number(), 0, "acknowledged before the replica had it");
@@ -73,13 +73,13 @@ fn own_work_that_is_found_after_a_lost_answer_counts_once_replicas_have_it() {
     let name = || reference("b");
     run(async {
         // The scripts are known, so that what is cut is a call that does its work.
-        for size in [10, 2 * SEGMENT] {
+        for size in WAYS {
             stored(&store.put(name(), bytes(size), retention(MINUTE)).await.unwrap());
             store.renew(name(), retention(MINUTE)).await.unwrap();
             store.delete(name()).await.unwrap();
         }
         for paused in [true, false] {
-            for size in [10, 2 * SEGMENT] {
+            for size in WAYS {
                 for operation in ["put", "renew", "delete"] {
                     if operation != "put" {
                         stored(&store.put(name(), bytes(size), retention(MINUTE)).await.unwrap());

@@ -12,8 +12,20 @@ use crate::contract::{Code, Outcome, PayloadSource, limits};
 use crate::engine::redis::blob::wire::FINISH;
 use crate::engine::redis::tests::tap::{named, runs};
 
-const SIZES: [usize; 10] =
-    [0, 1, 20_000, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT, 2 * SEGMENT + 1, 5 * SEGMENT + 7, limits::MAX_BLOB];
+const SIZES: [usize; 12] = [
+    0,
+    1,
+    20_000,
+    SEGMENT - 1,
+    SEGMENT,
+    SEGMENT + 1,
+    2 * SEGMENT,
+    2 * SEGMENT + 1,
+    AT_ONCE,
+    AT_ONCE + 1,
+    11 * SEGMENT + 7,
+    limits::MAX_BLOB,
+];
 
 async fn keeps_the_contract(store: &Store, size: usize) {
     let name = format!("size {size}");
@@ -88,23 +100,30 @@ fn references_and_prefixes_are_told_apart_byte_by_byte() {
 }
 
 #[test]
-fn a_small_blob_takes_one_round_trip() {
+fn a_blob_of_up_to_2_mib_takes_one_round_trip() {
     let rig = Rig::start(&[]);
     let store = rig.store();
-    let (sent, seen) = tokio::sync::oneshot::channel::<()>();
-    // The segment's answer is held back until the script is on its way, too.
-    store.tap.once(named("SET"), |send| async move {
-        let answer = send.await;
-        seen.await.unwrap();
-        answer
-    });
-    store.tap.once(runs(&FINISH), |send| {
-        sent.send(()).unwrap();
-        send
-    });
+    for (segments, size) in [(1, SEGMENT), (4, 4 * SEGMENT), (8, AT_ONCE)] {
+        let (sent, seen) = tokio::sync::oneshot::channel::<()>();
+        // A segment's answer is held back until the script is on its way, too.
+        store.tap.once(named("SET"), |send| async move {
+            let answer = send.await;
+            seen.await.unwrap();
+            answer
+        });
+        store.tap.once(runs(&FINISH), |send| {
+            sent.send(()).unwrap();
+            send
+        });
+        run(async {
+            store.tap.seen();
+            stored(&store.put(&format!("{segments}"), bytes(size), MINUTE).await.unwrap());
+            assert_eq!(store.tap.seen().len(), segments + 1);
+        });
+    }
     run(async {
         stored(&store.put("small", bytes(SEGMENT), MINUTE).await.unwrap());
-        assert_eq!(store.tap.seen().len(), 2);
+        store.tap.seen();
         assert!(store.has("small").await);
         assert_eq!(store.tap.seen().len(), 1);
     });

@@ -33,7 +33,7 @@ fn whatever_is_cut_is_done_once_or_said_to_be_unknown() {
     let proxy = Proxy::to(rig.server.port()).unwrap();
     let store = store(&proxy);
     run(async {
-        for size in [10, 3 * SEGMENT] {
+        for size in WAYS {
             let payload = bytes(size);
             // The scripts are known from here on.
             let warm = reference("warm");
@@ -43,7 +43,7 @@ fn whatever_is_cut_is_done_once_or_said_to_be_unknown() {
             for action in ACTIONS {
                 for command in ["SET", "EVALSHA", "EXEC"] {
                     let name = reference(&format!("{size} {action:?} {command}"));
-                    if size > SEGMENT || command != "EXEC" {
+                    if size > AT_ONCE || command != "EXEC" {
                         proxy.once(command, 0, action.clone());
                     }
                     match store.put(name.clone(), payload.clone(), retention(MINUTE)).await {

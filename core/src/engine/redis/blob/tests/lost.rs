@@ -10,7 +10,7 @@ fn a_put_finds_its_own_work_after_a_lost_answer() {
     let rig = Rig::start(&[]);
     let store = rig.store();
     run(async {
-        for (name, size) in [("small", 10), ("large", 3 * SEGMENT)] {
+        for (name, size) in [("small", 10), ("segments", 3 * SEGMENT), ("large", AT_ONCE + 1)] {
             let rival = store.clone();
             let told = Arc::new(parking_lot::Mutex::new(None));
             let heard = Arc::clone(&told);
@@ -38,7 +38,7 @@ fn a_put_finds_its_own_work_after_a_lost_answer() {
 fn a_put_whose_finish_never_came_is_finished_by_the_repeat() {
     let rig = Rig::start(&[]);
     let store = rig.store();
-    for size in [10, 3 * SEGMENT] {
+    for size in WAYS {
         store.tap.once(runs(&FINISH), |_| async { Err(lost()) });
         stored(&run(store.put("x", bytes(size), MINUTE)).unwrap());
         assert!(run(store.bytes("x")).unwrap() == bytes(size));
@@ -60,7 +60,7 @@ fn a_small_put_that_got_no_answer_at_all_is_not_sent_again() {
 #[test]
 fn a_put_that_was_replaced_before_its_repeat_reports_no_conflict() {
     let rig = Rig::start(&[]);
-    for size in [10, 2 * SEGMENT] {
+    for size in WAYS {
         let (store, rival) = (rig.store(), rig.store());
         store.tap.once(runs(&FINISH), move |send| async move {
             send.await.unwrap();
@@ -84,7 +84,7 @@ fn a_call_that_ends_early_says_what_it_may_have_done() {
     let rig = Rig::start(&[]);
     let store = rig.store();
     for (size, which, outcome) in
-        [(2 * SEGMENT, "SET", Outcome::NotApplied), (2 * SEGMENT, "", Outcome::Unknown), (10, "", Outcome::Unknown)]
+        [(AT_ONCE + 1, "SET", Outcome::NotApplied), (AT_ONCE + 1, "", Outcome::Unknown), (10, "", Outcome::Unknown)]
     {
         let (reached, mut hanging) = tokio::sync::oneshot::channel();
         let hangs = |send: futures_util::future::BoxFuture<'static, _>| async move {
@@ -175,7 +175,7 @@ fn a_renewal_finds_its_own_work_after_a_lost_answer() {
     let rig = Rig::start(&[]);
     let store = rig.store();
     run(async {
-        for (name, size) in [("small", 10), ("large", 2 * SEGMENT)] {
+        for (name, size) in [("small", 10), ("segments", 2 * SEGMENT), ("large", AT_ONCE + 1)] {
             stored(&store.put(name, bytes(size), MINUTE).await.unwrap());
             let rig_time = rig.now();
             store.tap.once(runs(&RENEW), |send| async move {
@@ -195,7 +195,7 @@ fn a_renewal_finds_its_own_work_after_a_lost_answer() {
 fn a_repeated_renewal_undoes_nothing_that_others_did_in_between() {
     let rig = Rig::start(&[]);
     let store = rig.store();
-    for size in [10, 2 * SEGMENT] {
+    for size in WAYS {
         let rival = store.clone();
         run(async {
             stored(&store.put("x", bytes(size), MINUTE).await.unwrap());
@@ -217,7 +217,7 @@ fn a_repeated_renewal_undoes_nothing_that_others_did_in_between() {
 fn a_repeated_delete_removes_only_what_its_first_attempt_read() {
     let rig = Rig::start(&[]);
     let store = rig.store();
-    for size in [10, 2 * SEGMENT] {
+    for size in WAYS {
         let rival = store.clone();
         run(async {
             stored(&store.put("x", bytes(size), MINUTE).await.unwrap());

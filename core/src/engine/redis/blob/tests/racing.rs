@@ -9,7 +9,7 @@ use crate::engine::redis::tests::tap::{named, runs};
 #[test]
 fn of_two_that_put_the_same_bytes_one_stores_and_one_finds_them() {
     let rig = Rig::start(&[]);
-    for size in [10, 3 * SEGMENT] {
+    for size in WAYS {
         let (store, rival) = (rig.store(), rig.store());
         run(async {
             store.tap.once(runs(&FINISH), move |send| async move {
