@@ -24,6 +24,9 @@ class Subjects:
         self.project = zs.Project(url, workspace=f"w-{prefix}", project="p", **options)
         self.entries = self.project.state.namespace("n")
         self.lease = None
+        # Leases that are to be released.
+        self.spare = []
+        self.taken = 0
 
     @property
     def all(self):
@@ -41,9 +44,16 @@ async def first_item(subjects):
         return item
 
 
+async def release(subjects):
+    if not subjects.spare:
+        subjects.taken += 1
+        subjects.spare.append(await subjects.project.locks().acquire(f"spare/{subjects.taken}", lease_ms=5_000))
+    await subjects.spare.pop().release()
+
+
 OPERATIONS = {
     "read": lambda s: s.locations.read("big"),
-    "write": lambda s: s.locations.write(mutations=[zs.Put(f"half/{at}", os.urandom(8)) for at in range(200)]),
+    "write": lambda s: s.locations.write(mutations=[zs.Put(f"half/{at}", os.urandom(8)) for at in range(20)]),
     "scan": lambda s: s.locations.scan("half/"),
     "items": first_item,
     "ping": lambda s: s.locations.ping(),
@@ -58,6 +68,7 @@ OPERATIONS = {
     "acquire, waiting": lambda s: s.project.locks().acquire("held", wait_ms=10_000),
     "attach": lambda s: s.project.locks().attach(s.lease.id),
     "renew": lambda s: s.lease.renew(60_000),
+    "release": release,
 }
 
 
@@ -66,6 +77,7 @@ async def prepared(url, prefix, timeout_ms=20_000):
     await subjects.locations.write(mutations=[zs.Put("big", BIG)])
     await subjects.blobs.put("r", BIG, 600_000)
     subjects.lease = await subjects.project.locks().acquire("held", lease_ms=60_000)
+    subjects.spare = [await subjects.project.locks().acquire("spare/0")]
     return subjects
 
 
@@ -79,7 +91,8 @@ async def settled(subjects):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_cancelled_at_any_moment_nothing_is_left(url, prefix, name):
-    rounds = ROUNDS // 4 if url.startswith("file") else ROUNDS
+    # The embedded engine answers at once, or after a sync that takes long.
+    rounds = ROUNDS if url.startswith("redis") else ROUNDS // 10
     chance = random.Random(name)
 
     async def cancelled(subjects, turns, pause):
@@ -106,9 +119,9 @@ def test_cancelled_at_any_moment_nothing_is_left(url, prefix, name):
         await settled(subjects)
         grown = resident_bytes() - before
 
-        # All of a write or nothing: each of its values came with 199 others of the same commit.
+        # All of a write or nothing: each of its values came with 19 others of the same commit.
         page = await subjects.locations.scan("half/")
-        assert len(page.items) in (0, 200)
+        assert len(page.items) in (0, 20)
         # No lease that nobody knows, and nobody stands in the queue before the next one.
         lease = await subjects.project.locks().acquire("lock", wait_ms=10_000)
         assert lease is not None

@@ -14,6 +14,10 @@ from pathlib import Path
 
 import zlink_store as zs
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+
+from runner.project_calls import PROJECT_KINDS, entry_fields, lease_fields
+
 # Long lines are slow to read.
 IN_FILE_FROM = 64 * 1024
 
@@ -143,25 +147,14 @@ def namespace(request):
     return stores[request["store"]].state.namespace(request["namespace"])
 
 
-def entry(kind, found):
-    return present(
-        kind=kind,
-        json=found.json,
-        version=found.version,
-        createdAt=found.created_at_ms,
-        updatedAt=found.updated_at_ms,
-        expiresAt=found.expires_at_ms,
-    )
-
-
 async def state_get(request):
     found = await namespace(request).get(request["key"])
-    return {"kind": "missing"} if found is None else entry("entry", found)
+    return {"kind": "missing"} if found is None else entry_fields("entry", found)
 
 
 async def state_set(request):
     options = given(request, expectedVersion="expected_version", ttlSeconds="ttl_seconds")
-    return entry("stored", await namespace(request).set_json(request["key"], request["json"], **options))
+    return entry_fields("stored", await namespace(request).set_json(request["key"], request["json"], **options))
 
 
 async def state_delete(request):
@@ -183,14 +176,7 @@ def locks(request):
 
 def keep(request, lease):
     leases[request["lease"]] = lease
-    return {
-        "kind": "lease",
-        "id": lease.id,
-        "key": lease.key,
-        "namespace": lease.namespace,
-        "fencingToken": lease.fencing_token,
-        "expiresAt": lease.expires_at_ms,
-    }
+    return lease_fields(lease)
 
 
 async def lock_acquire(request):
@@ -232,8 +218,6 @@ OBEY = {
     "lockRenew": lock_renew,
     "lockRelease": lock_release,
 }
-# The errors that are results on the wire.
-KINDS = {zs.StateConflictError: "conflict", zs.RateLimitError: "limitReached", zs.LockLostError: "lost"}
 
 
 def told(error):
@@ -260,8 +244,8 @@ def ended(request, task):
     error = task.exception()
     if error is None:
         answer(request, result=task.result())
-    elif type(error) in KINDS:
-        answer(request, result={"kind": KINDS[type(error)]})
+    elif type(error) in PROJECT_KINDS:
+        answer(request, result={"kind": PROJECT_KINDS[type(error)]})
     elif isinstance(error, zs.StoreError):
         answer(request, error=told(error))
     else:

@@ -140,9 +140,8 @@ def lock_options(step, variables):
     return options
 
 
-def _entry(kind, entry):
-    if entry.version < 1 or entry.created_at_ms > entry.updated_at_ms:
-        raise AssertionError(f"an entry makes no sense: {entry}")
+def entry_fields(kind, entry):
+    """An entry as a result's plain fields."""
     result = {
         "kind": kind,
         "json": entry.json,
@@ -150,11 +149,14 @@ def _entry(kind, entry):
         "createdAt": entry.created_at_ms,
         "updatedAt": entry.updated_at_ms,
     }
-    if entry.expires_at_ms is not None:
-        if entry.expires_at_ms <= entry.updated_at_ms:
-            raise AssertionError(f"an entry makes no sense: {entry}")
-        result["expiresAt"] = entry.expires_at_ms
-    return result
+    return result if entry.expires_at_ms is None else {**result, "expiresAt": entry.expires_at_ms}
+
+
+def _entry(kind, entry):
+    expired = entry.expires_at_ms is not None and entry.expires_at_ms <= entry.updated_at_ms
+    if entry.version < 1 or entry.created_at_ms > entry.updated_at_ms or expired:
+        raise AssertionError(f"an entry makes no sense: {entry}")
+    return entry_fields(kind, entry)
 
 
 def granted(lease, seen):
@@ -164,7 +166,8 @@ def granted(lease, seen):
     return _lease(lease)
 
 
-def _lease(lease):
+def lease_fields(lease):
+    """A lease as a result's plain fields."""
     return {
         "kind": "lease",
         "id": lease.id,
@@ -172,8 +175,11 @@ def _lease(lease):
         "namespace": lease.namespace,
         "fencingToken": lease.fencing_token,
         "expiresAt": lease.expires_at_ms,
-        "object": lease,
     }
+
+
+def _lease(lease):
+    return {**lease_fields(lease), "object": lease}
 
 
 def _lease_of(name, variables):
