@@ -10,6 +10,8 @@ use rcgen::{
 use tempfile::TempDir;
 use time::{Duration, OffsetDateTime};
 
+use crate::redis::path_text;
+
 /// A CA and what it signed, as PEM files in a private folder.
 #[derive(Debug)]
 pub struct Certificates {
@@ -17,6 +19,8 @@ pub struct Certificates {
     issuer: CertifiedIssuer<'static, KeyPair>,
     /// For the servers `redis.test` and `localhost` (names only).
     pub server: Identity,
+    /// For servers that others find by address: `127.0.0.1`, `::1` and `localhost`.
+    pub node: Identity,
     /// For a client.
     pub client: Identity,
 }
@@ -31,7 +35,7 @@ pub struct Identity {
 }
 
 impl Certificates {
-    /// Makes a CA, a certificate for the servers `redis.test` and `localhost`, and one for a client.
+    /// Makes a CA, certificates for servers, and one for a client.
     ///
     /// # Errors
     /// If the files cannot be written.
@@ -45,13 +49,23 @@ impl Certificates {
         let issuer = CertifiedIssuer::self_signed(params, key).map_err(io::Error::other)?;
         fs::write(folder.path().join("ca.pem"), issuer.pem())?;
         let server = sign(folder.path(), &issuer, "server", &["redis.test", "localhost"], false)?;
+        let node = sign(folder.path(), &issuer, "node", &["127.0.0.1", "::1", "localhost"], false)?;
         let client = sign(folder.path(), &issuer, "client", &[], false)?;
-        Ok(Self { folder, issuer, server, client })
+        Ok(Self { folder, issuer, server, node, client })
     }
 
     /// The CA's file.
     pub fn ca(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
+    }
+
+    /// The parameters of a URL that trusts the CA and, with `client`, shows the client's certificate.
+    pub fn parameters(&self, client: bool) -> String {
+        let mut text = format!("tls_ca={}", path_text(&self.ca()));
+        if client {
+            text += &format!("&tls_cert={}&tls_key={}", path_text(&self.client.cert), path_text(&self.client.key));
+        }
+        text
     }
 
     /// A certificate for `names` (or IP addresses), signed by the CA.

@@ -1,10 +1,13 @@
 //! A Cluster of three shards, on the loopback address.
 
 use std::io;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::redis::{RedisServer, Settings, encoded};
+use crate::access::{Access, User};
+use crate::certificates::Certificates;
+use crate::redis::{RedisServer, Settings};
 use crate::resp::Value;
 
 const SHARDS: usize = 3;
@@ -18,8 +21,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct ClusterSettings {
     /// How many replicas each primary has.
     pub replicas: usize,
-    /// The password of all nodes.
+    /// TLS with client certificates: between all nodes, and for clients.
+    pub tls: Option<Arc<Certificates>>,
+    /// The default user's password at all nodes.
     pub password: Option<String>,
+    /// As whom clients come, if not as the default user.
+    pub user: Option<User>,
+    /// Keeps every write (AOF, synced always).
+    pub aof: bool,
     /// How long a node is silent before the others take it for down.
     pub node_timeout: Duration,
     /// More settings of the nodes, as on `redis-server`'s command line.
@@ -28,7 +37,21 @@ pub struct ClusterSettings {
 
 impl Default for ClusterSettings {
     fn default() -> Self {
-        Self { replicas: 1, password: None, node_timeout: Duration::from_secs(1), more: Vec::new() }
+        Self {
+            replicas: 1,
+            tls: None,
+            password: None,
+            user: None,
+            aof: false,
+            node_timeout: Duration::from_secs(1),
+            more: Vec::new(),
+        }
+    }
+}
+
+impl ClusterSettings {
+    fn access(&self) -> Access {
+        Access { tls: self.tls.clone(), password: self.password.clone(), user: self.user.clone() }
     }
 }
 
@@ -51,7 +74,7 @@ impl Cluster {
         if let Some(password) = &settings.password {
             more.extend(["--masterauth".to_owned(), password.clone()]);
         }
-        let of_node = Settings { cluster: true, password: settings.password.clone(), more, ..Settings::default() };
+        let of_node = Settings { cluster: true, more, aof: settings.aof, ..settings.access().settings() };
         let count = SHARDS * (1 + settings.replicas);
         let nodes = (0..count).map(|_| RedisServer::with(of_node.clone())).collect::<io::Result<Vec<_>>>()?;
         let ids = nodes.iter().map(|node| node.say(&["CLUSTER", "MYID"]).text()).collect();
@@ -60,17 +83,15 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The URL with the first node of each shard, and with the password.
+    /// The URL with the first node of each shard, with the user, password and certificates.
     pub fn url(&self) -> String {
-        let ports: Vec<u16> = self.nodes[..SHARDS].iter().map(RedisServer::port).collect();
+        let ports: Vec<u16> = self.nodes[..SHARDS].iter().map(RedisServer::known_port).collect();
         self.url_at(&ports)
     }
 
     /// The URL with nodes at these ports.
     pub fn url_at(&self, ports: &[u16]) -> String {
-        let hosts: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
-        let login = self.settings.password.as_ref().map_or_else(String::new, |password| format!(":{}@", encoded(password)));
-        format!("redis+cluster://{login}{}", hosts.join(","))
+        self.settings.access().url("cluster", ports, "", &[])
     }
 
     /// The nodes; the first three began as primaries.
@@ -151,7 +172,7 @@ impl Cluster {
         if keys.is_empty() {
             return 0;
         }
-        let port = self.nodes[to].port().to_string();
+        let port = self.nodes[to].known_port().to_string();
         let mut words = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "10000"];
         if let Some(password) = &self.settings.password {
             words.extend(["AUTH", password]);
@@ -201,7 +222,7 @@ impl Cluster {
         }
         for (epoch, node) in self.nodes.iter().enumerate() {
             node.say(&["CLUSTER", "SET-CONFIG-EPOCH", &(epoch + 1).to_string()]);
-            node.say(&["CLUSTER", "MEET", "127.0.0.1", &self.nodes[0].port().to_string()]);
+            node.say(&["CLUSTER", "MEET", "127.0.0.1", &self.nodes[0].known_port().to_string()]);
         }
         let known = |node: &RedisServer| {
             let told = node.say(&["CLUSTER", "NODES"]).text();

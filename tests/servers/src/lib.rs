@@ -4,6 +4,7 @@
 //!
 //! The binary `zlink-test-servers` offers the same to tests in other languages; see its `--help`.
 
+mod access;
 mod certificates;
 mod cluster;
 mod proxy;
@@ -12,6 +13,7 @@ mod resp;
 mod sentinel;
 mod talk;
 
+pub use access::User;
 pub use certificates::{Certificates, Identity};
 pub use cluster::{Cluster, ClusterSettings};
 pub use proxy::{Action, Proxy, Request, Way};

@@ -58,12 +58,26 @@ enum Kind {
     /// socket, proxyUrl, proxyPort.
     Single(Single),
     /// A primary, two replicas and three sentinels. Prints url and ports.
-    Sentinel,
+    Sentinel(Group),
     /// A Cluster of three shards with a replica each. Prints url and ports, first those of the primaries.
-    Cluster,
+    Cluster(Group),
     /// A server that answers only what it is told to (`proxy always …`); +OK to AUTH, SELECT and CLIENT, +PONG to PING, and an
     /// unknown-command error to the rest. Prints url and port.
     Fake,
+}
+
+/// What servers that belong together have in common.
+#[derive(Args)]
+struct Group {
+    /// TLS with client certificates, between the servers and for clients.
+    #[arg(long)]
+    tls: bool,
+    /// The default user's password; the sentinels have it too.
+    #[arg(long)]
+    password: Option<String>,
+    /// Keeps every write on disk before it is acknowledged (AOF, always).
+    #[arg(long)]
+    aof: bool,
 }
 
 #[derive(Args)]
@@ -122,14 +136,18 @@ fn start(kind: Kind) -> io::Result<(Control, Json)> {
             let told = json!({ "kind": "fake", "url": proxy.url(), "port": proxy.port() });
             return Ok((Control::new(Servers::None, Some(proxy)), told));
         }
-        Kind::Sentinel => {
-            let mut trio = SentinelTrio::with(SentinelSettings::default())?;
+        Kind::Sentinel(Group { tls, password, aof }) => {
+            let sentinel_password = password.clone();
+            let settings =
+                SentinelSettings { tls: certificates(tls)?, password, sentinel_password, aof, ..SentinelSettings::default() };
+            let mut trio = SentinelTrio::with(settings)?;
             let ports: Vec<u16> = trio.servers().iter().map(RedisServer::port).collect();
             let told = json!({ "kind": "sentinel", "url": trio.url(), "ports": ports });
             return Ok((Control::new(Servers::Sentinel(trio), None), told));
         }
-        Kind::Cluster => {
-            let mut cluster = Cluster::with(ClusterSettings::default())?;
+        Kind::Cluster(Group { tls, password, aof }) => {
+            let settings = ClusterSettings { tls: certificates(tls)?, password, aof, ..ClusterSettings::default() };
+            let mut cluster = Cluster::with(settings)?;
             let ports: Vec<u16> = cluster.nodes().iter().map(RedisServer::port).collect();
             let told = json!({ "kind": "cluster", "url": cluster.url(), "ports": ports });
             return Ok((Control::new(Servers::Cluster(cluster), None), told));
@@ -141,7 +159,7 @@ fn start(kind: Kind) -> io::Result<(Control, Json)> {
     });
     let with_proxy = single.proxy;
     let settings = Settings {
-        tls: if single.tls { Some(Arc::new(Certificates::make()?)) } else { None },
+        tls: certificates(single.tls)?,
         tls_clients: single.tls_clients,
         unix: single.unix,
         ipv6: single.ipv6,
@@ -176,6 +194,10 @@ fn start(kind: Kind) -> io::Result<(Control, Json)> {
         told["proxyPort"] = json!(proxy.port());
     }
     Ok((Control::new(Servers::One(server), proxy), told))
+}
+
+fn certificates(wanted: bool) -> io::Result<Option<Arc<Certificates>>> {
+    if wanted { Certificates::make().map(|made| Some(Arc::new(made))) } else { Ok(None) }
 }
 
 fn serve(control: &mut Control, told: &Json) -> io::Result<()> {

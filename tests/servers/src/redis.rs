@@ -26,6 +26,8 @@ pub struct Settings {
     pub tls: Option<Arc<Certificates>>,
     /// Wants a client certificate on the TLS port.
     pub tls_clients: bool,
+    /// Speaks TLS to other servers too, and has them and clients know it by its TLS port.
+    pub tls_among: bool,
     /// Listens on a unix socket too, in a folder with a space in its name.
     pub unix: bool,
     /// Listens on `::1` too.
@@ -38,7 +40,7 @@ pub struct Settings {
     pub aof: bool,
     /// Most memory in bytes, without eviction.
     pub maxmemory: Option<u64>,
-    /// The port of the server of which this one is a replica.
+    /// The port of the server of which this one is a replica; its TLS port with `tls_among`.
     pub replica_of: Option<u16>,
     /// A node of a Cluster, which is not made yet.
     pub cluster: bool,
@@ -79,7 +81,11 @@ impl RedisServer {
         }
         for _ in 0..10 {
             let port = if settings.cluster { free_port_of_node()? } else { free_port()? };
-            let tls_port = if settings.tls.is_some() { Some(free_port()?) } else { None };
+            let tls_port = match &settings.tls {
+                Some(_) if settings.cluster => Some(free_port_of_node()?),
+                Some(_) => Some(free_port()?),
+                None => None,
+            };
             match launch(folder.path(), port, tls_port, &settings) {
                 Ok(process) => return Ok(Self { process, folder, port, tls_port, settings }),
                 Err(error) => last = error,
@@ -99,6 +105,11 @@ impl RedisServer {
     /// If the server has none.
     pub fn tls_port(&self) -> u16 {
         self.tls_port.unwrap_or_else(|| panic!("the server was started without TLS"))
+    }
+
+    /// The port by which other servers know it, and tell clients where it is.
+    pub(crate) fn known_port(&self) -> u16 {
+        self.tls_port.filter(|_| self.settings.tls_among).unwrap_or(self.port)
     }
 
     /// The certificates of its TLS port.
@@ -129,12 +140,7 @@ impl RedisServer {
     pub fn tls_url(&self) -> String {
         let certificates = self.certificates();
         let plain = self.url_at(&format!("localhost:{}", self.tls_port()));
-        let mut url = format!("rediss{}?tls_ca={}", &plain["redis".len()..], path_text(&certificates.ca()));
-        if self.settings.tls_clients {
-            let client = &certificates.client;
-            url += &format!("&tls_cert={}&tls_key={}", path_text(&client.cert), path_text(&client.key));
-        }
-        url
+        format!("rediss{}?{}", &plain["redis".len()..], certificates.parameters(self.settings.tls_clients))
     }
 
     /// The unix socket's path.
@@ -236,7 +242,7 @@ pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-fn path_text(path: &Path) -> String {
+pub(crate) fn path_text(path: &Path) -> String {
     encoded(&path.to_string_lossy()).replace("%2F", "/")
 }
 
@@ -282,8 +288,13 @@ fn launch(folder: &Path, port: u16, tls_port: Option<u16>, settings: &Settings) 
             "--tls-auth-clients",
             if settings.tls_clients { "yes" } else { "no" },
         ]);
+        let identity = if settings.tls_among { &certificates.node } else { &certificates.server };
         command.arg("--tls-ca-cert-file").arg(certificates.ca());
-        command.arg("--tls-cert-file").arg(&certificates.server.cert).arg("--tls-key-file").arg(&certificates.server.key);
+        command.arg("--tls-cert-file").arg(&identity.cert).arg("--tls-key-file").arg(&identity.key);
+        if settings.tls_among {
+            command.args(["--tls-replication", "yes"]);
+            command.args(settings.cluster.then_some(["--tls-cluster", "yes"]).iter().flatten());
+        }
     }
     if settings.unix {
         command.arg("--unixsocket").arg(folder.join("redis.sock"));

@@ -1,9 +1,12 @@
 //! A primary, its replicas, and three sentinels that watch over them.
 
 use std::io;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::access::{Access, User};
+use crate::certificates::Certificates;
 use crate::redis::{RedisServer, Settings, encoded};
 use crate::resp::Value;
 
@@ -18,10 +21,18 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct SentinelSettings {
     /// How many replicas.
     pub replicas: usize,
-    /// The password of the servers that hold data.
+    /// TLS with client certificates: between all servers, and for clients.
+    pub tls: Option<Arc<Certificates>>,
+    /// The default user's password at the servers that hold data.
     pub password: Option<String>,
-    /// The password of the sentinels.
+    /// As whom clients come there, if not as the default user.
+    pub user: Option<User>,
+    /// The default user's password at the sentinels.
     pub sentinel_password: Option<String>,
+    /// As whom clients come there, if not as the default user.
+    pub sentinel_user: Option<User>,
+    /// Keeps every write (AOF, synced always).
+    pub aof: bool,
     /// How long a server is silent before a sentinel takes it for down.
     pub down_after: Duration,
     /// More settings of the servers that hold data, as on `redis-server`'s command line.
@@ -30,7 +41,27 @@ pub struct SentinelSettings {
 
 impl Default for SentinelSettings {
     fn default() -> Self {
-        Self { replicas: 2, password: None, sentinel_password: None, down_after: Duration::from_secs(1), more: Vec::new() }
+        Self {
+            replicas: 2,
+            tls: None,
+            password: None,
+            user: None,
+            sentinel_password: None,
+            sentinel_user: None,
+            aof: false,
+            down_after: Duration::from_secs(1),
+            more: Vec::new(),
+        }
+    }
+}
+
+impl SentinelSettings {
+    fn of_data(&self) -> Access {
+        Access { tls: self.tls.clone(), password: self.password.clone(), user: self.user.clone() }
+    }
+
+    fn of_sentinels(&self) -> Access {
+        Access { tls: self.tls.clone(), password: self.sentinel_password.clone(), user: self.sentinel_user.clone() }
     }
 }
 
@@ -54,39 +85,38 @@ impl SentinelTrio {
                 // It will be a replica after the first failover.
                 more.extend(["--masterauth".to_owned(), password.clone()]);
             }
-            RedisServer::with(Settings { password: settings.password.clone(), replica_of, more, ..Settings::default() })
+            RedisServer::with(Settings { replica_of, more, aof: settings.aof, ..settings.of_data().settings() })
         };
         let primary = data(None)?;
-        let port = primary.port();
+        let port = primary.known_port();
         let mut servers = vec![primary];
         for _ in 0..settings.replicas {
             servers.push(data(Some(port))?);
         }
         let sentinel = Some(configuration(port, &settings));
-        let password = settings.sentinel_password.clone();
         let mut sentinels = Vec::new();
         for _ in 0..3 {
-            let (sentinel, password) = (sentinel.clone(), password.clone());
-            sentinels.push(RedisServer::with(Settings { sentinel, password, ..Settings::default() })?);
+            sentinels.push(RedisServer::with(Settings { sentinel: sentinel.clone(), ..settings.of_sentinels().settings() })?);
         }
         let trio = Self { servers, sentinels, settings };
         trio.found_each_other()?;
         Ok(trio)
     }
 
-    /// The URL with all sentinels, and with the passwords.
+    /// The URL with all sentinels, with the users, passwords and certificates.
     pub fn url(&self) -> String {
-        let ports: Vec<u16> = self.sentinels.iter().map(RedisServer::port).collect();
+        let ports: Vec<u16> = self.sentinels.iter().map(RedisServer::known_port).collect();
         self.url_at(&ports)
     }
 
     /// The URL with sentinels, or proxies, at these ports.
     pub fn url_at(&self, ports: &[u16]) -> String {
-        let hosts: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
-        let login = self.settings.password.as_ref().map_or_else(String::new, |password| format!(":{}@", encoded(password)));
-        let secret = self.settings.sentinel_password.as_ref();
-        let secret = secret.map_or_else(String::new, |password| format!("?sentinel_password={}", encoded(password)));
-        format!("redis+sentinel://{login}{}/{MASTER}{secret}", hosts.join(","))
+        let Access { user, password, .. } = self.settings.of_sentinels();
+        let name = user.as_ref().map(|user| format!("sentinel_user={}", encoded(&user.name)));
+        let password = user.map(|user| user.password).or(password);
+        let secret = password.map(|password| format!("sentinel_password={}", encoded(&password)));
+        let more: Vec<_> = name.into_iter().chain(secret).collect();
+        self.settings.of_data().url("sentinel", ports, &format!("/{MASTER}"), &more)
     }
 
     /// The servers that hold data; the first one began as the primary.
@@ -151,7 +181,7 @@ impl SentinelTrio {
     }
 
     fn at(&self, port: u16) -> Option<usize> {
-        self.servers.iter().position(|server| server.port() == port)
+        self.servers.iter().position(|server| server.known_port() == port)
     }
 
     fn found_each_other(&self) -> io::Result<()> {
