@@ -162,11 +162,11 @@ test-rust: servers ## core and the scenarios, from Rust
 	@$(RUN) rust env $(FULL) $(CARGO_TEST)
 
 .PHONY: test-servers
-test-servers: servers ## the scenarios and the tests of the Redis engine on the oldest Redis that we support, and on Valkey
+test-servers: servers ## the scenarios, as a user with the least rights, and the tests of the Redis engine on the oldest Redis that we support, and on Valkey
 	@for server in redis-6.2 valkey-9; do \
 		echo "== $$server: conformance scenarios, tests of the Redis engine"; \
 		folder=$$(tests/tools/servers $$server); \
-		PATH="$$folder:$$PATH" $(RUN) $$server-scenarios $(CARGO_TEST) -q --test conformance -- redis/; \
+		PATH="$$folder:$$PATH" ZLINK_SERVER=$$server $(RUN) $$server-scenarios $(CARGO_TEST) -q --test conformance; \
 		PATH="$$folder:$$PATH" $(RUN) $$server $(CARGO_TEST) -q --lib -- engine::redis::location engine::redis::blob \
 			engine::redis::tests::scripts engine::redis::tests::greeting engine::redis::tests::acked; \
 	done
@@ -176,11 +176,19 @@ test-node: servers build-node ## the Node packages and the scenarios, from Node
 	@echo "== Building the starter of test servers"
 	@$(call TOOLS,zlink-test-servers) -q
 	@echo "== Node: the binding's own tests and the conformance scenarios"
-	@$(RUN) node bash -c 'cd $(NODE) && npm test'
+	@$(RUN) node env ZLINK_ENGINES=memory,file,redis,redis-client,cluster bash -c 'cd $(NODE) && npm test'
+
+# The other two of Node and Java on Sentinel and on a Cluster are part of test-node and of test-java on JDK 25.
+.PHONY: test-topologies
+test-topologies: servers build-node build-java ## the scenarios from Node on Sentinel and from Java on a Cluster, by TLS (not part of `make test`)
+	@$(call TOOLS,zlink-test-servers) -q
+	@$(RUN) node-sentinel env ZLINK_ENGINES=sentinel node --test tests/node/conformance.test.mjs
+	@$(RUN) java-cluster env JAVA_HOME="$$(tests/tools/jdk 17)" $(MVN) test -Dtest=ConformanceTest -Dsurefire.failIfNoSpecifiedTests=false -Dzlink.engines=cluster
 
 .PHONY: test-same
 test-same: ## every language ran every scenario, on every engine (after the others)
-	@node tests/conformance/compare.mjs target/conformance {rust,node,java,kotlin,python}-{memory,file,redis} node-redis-client
+	@node tests/conformance/compare.mjs target/conformance {rust,node,java,kotlin,python}-{memory,file,redis} node-redis-client \
+		rust-{redis-tls-acl-resp3,sentinel-tls-acl,cluster-tls-acl-resp3,redis-6.2-acl,valkey-9-acl-resp3} node-cluster java-sentinel
 
 .PHONY: test-java
 test-java: servers build-java ## the Maven artifacts and the scenarios, from Java, on JDK 17 and on 25

@@ -10,10 +10,10 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 use zlink_store::{
-    BlobPutResult, BlobReadResult, BlobReference, Key, LocationStore, Mutation, ReadResult, RelocationStore, Retention,
-    StoreOptions, WriteRequest, limits,
+    BlobPutResult, BlobReadResult, BlobReference, Key, LocationStore, LockOptions, Mutation, Project, ProjectId, ProjectOptions,
+    ReadResult, ReleaseResult, RelocationStore, Retention, StoreOptions, WriteRequest, limits,
 };
-use zlink_test_servers::RedisServer;
+use zlink_test_servers::{RedisServer, rights};
 
 /// The warnings of this process so far.
 static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -98,6 +98,34 @@ async fn a_server_that_may_evict_is_warned_of_once() {
     until(|| warned("volatile-random") > 0).await;
     for (policy, times) in [("allkeys-random", 1), ("allkeys-lru", 0), ("\"noeviction\"", 0), ("volatile-random", 1)] {
         assert_eq!(warned(policy), times, "{policy}: {:?}", WARNINGS.lock().unwrap());
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_listen_for_releases_is_warned_of_and_waits_all_the_same() {
+    listen();
+    let server = RedisServer::start(&[]).unwrap();
+    for (number, (missing, said)) in
+        [("+subscribe", "SUBSCRIBE"), ("&zlink-project:wake:*", "the store's channels"), ("+publish", "")].into_iter().enumerate()
+    {
+        let rules: Vec<_> = rights::of_data().into_iter().filter(|rule| *rule != missing).collect();
+        let words: Vec<_> = ["ACL", "SETUSER", "app", "reset", "on", ">secret"].into_iter().chain(rules).collect();
+        assert_eq!(server.say(&words).text(), "OK");
+        let url = server.url().replace("redis://", "redis://app:secret@");
+        let id = ProjectId::new("w", format!("p{number}")).unwrap();
+        let project = Project::open(&*url, id, ProjectOptions::default()).unwrap();
+        let options = |wait_ms| LockOptions { wait_ms, ..LockOptions::default() };
+        let lease = project.locks().acquire("lock", options(0)).await.unwrap().unwrap();
+        let waiting = tokio::spawn(project.locks().acquire("lock", options(10_000)));
+        if said.is_empty() {
+            until(|| server.say(&["PUBSUB", "CHANNELS"]).items().len() == 1).await;
+        } else {
+            until(|| warned(said) > 0).await;
+        }
+        assert_eq!(lease.release().await.unwrap(), ReleaseResult::Released);
+        let next = waiting.await.unwrap().unwrap().expect("its turn comes");
+        assert_eq!(next.release().await.unwrap(), ReleaseResult::Released);
+        project.close().await;
     }
 }
 

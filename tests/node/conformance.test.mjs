@@ -18,20 +18,23 @@ const scenarios = readdirSync(folder)
   .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')))
   .flatMap(({ group, scenarios }) => scenarios.map(({ name, steps }) => ({ name: `${group}/${name}`, steps })));
 
-let redis;
+// Engines on the same servers share them.
+const started = new Map();
 before(async () => {
-  redis = await startRedis();
+  for (const { servers } of Object.values(ENGINES)) {
+    if (servers && !started.has(servers.join())) started.set(servers.join(), await startRedis(servers));
+  }
 });
-after(() => redis?.stop());
+after(() => Promise.all([...started.values()].map((servers) => servers.stop())));
 
-for (const [engine, { capabilities, place }] of Object.entries(ENGINES)) {
+for (const [engine, { capabilities, servers, place }] of Object.entries(ENGINES)) {
   const executed = new Set();
   const meant = scenariosOf(`node-${engine}`, scenarios);
   describe(engine, { concurrency: AT_ONCE }, () => {
     for (const scenario of meant) {
       it(`${engine}/${scenario.name}`, async () => {
         executed.add(scenario.name);
-        const here = place(redis);
+        const here = place(started.get(servers?.join()));
         try {
           await run(scenario, here, [...capabilities, ...LANGUAGE]);
         } finally {

@@ -34,7 +34,7 @@ pub struct StoreStats {
     pub latency_us_log2: Vec<u64>,
     /// Operations under way.
     pub in_flight: usize,
-    /// Connections made again after a loss (shared by the stores on one connection).
+    /// Connections made again after a loss, at another server too (shared by the stores on one connection).
     pub reconnects: u64,
     /// Commands sent to the server (shared by the stores on one connection).
     pub commands_sent: u64,

@@ -26,7 +26,22 @@ export const LANGUAGE = ['utf16-strings', 'signed-numbers', 'fractional-numbers'
 let made = 0;
 const unique = () => `node-${process.pid}-${made++}`;
 
-export const ENGINES = {
+/** Places on a Redis, whatever it is made of. */
+const onRedis = {
+  capabilities: ['survives-reopen', 'needs-key-prefix'],
+  place: ({ url }) => ({
+    inFront: `${unique()}.`,
+    make: (store, options) =>
+      ({
+        location: () => new ZLinkRedisLocationStore({ url, ...options }),
+        relocation: () => new ZLinkRedisRelocationStore({ url, ...options }),
+        project: () => new Project({ url, ...options }),
+      })[store](),
+    end() {},
+  }),
+};
+
+const ALL = {
   memory: {
     capabilities: [],
     place() {
@@ -61,21 +76,10 @@ export const ENGINES = {
       };
     },
   },
-  redis: {
-    capabilities: ['survives-reopen', 'needs-key-prefix'],
-    place: ({ url }) => ({
-      inFront: `${unique()}.`,
-      make: (store, options) =>
-        ({
-          location: () => new ZLinkRedisLocationStore({ url, ...options }),
-          relocation: () => new ZLinkRedisRelocationStore({ url, ...options }),
-          project: () => new Project({ url, ...options }),
-        })[store](),
-      end() {},
-    }),
-  },
+  redis: { servers: ['single'], ...onRedis },
   // The same over a client of node-redis that all stores share; projects take none (tests/conformance/stores.mjs).
   'redis-client': {
+    servers: ['single'],
     capabilities: ['survives-reopen', 'needs-key-prefix'],
     place: ({ client }) => ({
       inFront: `${unique()}.`,
@@ -86,12 +90,19 @@ export const ENGINES = {
       end() {},
     }),
   },
+  sentinel: { servers: ['sentinel', '--tls', '--password', 'of-all'], ...onRedis },
+  cluster: { servers: ['cluster', '--tls', '--password', 'of-all'], ...onRedis },
 };
 
-/** A private Redis, which ends with this process whatever ends that. */
-export async function startRedis() {
+const chosen = process.env.ZLINK_ENGINES?.split(',') ?? ['memory', 'file', 'redis', 'redis-client'];
+
+/** The engines of this run: `ZLINK_ENGINES=sentinel,cluster` for those that take more servers. */
+export const ENGINES = Object.fromEntries(chosen.map((name) => [name, ALL[name]]));
+
+/** A private Redis, or several that belong together, which end with this process whatever ends that. */
+export async function startRedis(kind = ['single']) {
   const program = fileURLToPath(new URL('../../../target/debug/zlink-test-servers', import.meta.url));
-  const starter = spawn(program, ['single'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const starter = spawn(program, kind, { stdio: ['pipe', 'pipe', 'inherit'] });
   starter.once('error', (error) => {
     console.error(`cargo build -p zlink-test-servers: ${error.message}`);
   });
@@ -101,13 +112,13 @@ export async function startRedis() {
     once(starter, 'exit').then(([code]) => Promise.reject(new Error(`the starter of test servers ended with ${code}`))),
   ]);
   const { url } = JSON.parse(line);
-  const client = createClient({ url });
+  const client = kind[0] === 'single' ? createClient({ url }) : undefined;
   return {
     url,
     client,
     async stop() {
       // Stores never close it.
-      if (client.isOpen) client.destroy();
+      if (client?.isOpen) client.destroy();
       starter.stdin.end();
       if (starter.exitCode === null) await once(starter, 'exit');
     },

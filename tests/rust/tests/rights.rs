@@ -1,43 +1,120 @@
-//! The scenarios on Redis, as a user who may do what docs/operations.md says that a store needs, and nothing else.
+//! Each right of docs/operations.md is needed: a user without it is told which one it is. That they are enough, the scenarios show
+//! that run with them alone (`conformance.rs`).
 
-use std::io;
-use std::sync::Arc;
-
-use libtest_mimic::{Arguments, Failed, Trial};
-use serde_json::Value;
+use zlink_store::{
+    BlobReference, Code, Error, Key, KeyPrefix, LocationStore, LockOptions, Project, ProjectId, ProjectOptions, RelocationStore,
+    StoreOptions,
+};
 use zlink_test_conformance::place::{Engine, Places};
-use zlink_test_conformance::scenario::{run, scenarios};
+use zlink_test_conformance::scenario::{Scenario, run, scenarios};
+use zlink_test_servers::{RedisServer, rights};
 
-const OPERATIONS: &str = include_str!("../../../docs/operations.md");
+/// A right to run a command, and a scenario that fails without it.
+const NEEDED_BY: &[(&str, &str)] = &[
+    ("+time", "arguments/blob-retention-outside-its-range-is-refused"),
+    ("+get", "arguments/blob-retention-outside-its-range-is-refused"),
+    ("+mget", "read/a-key-never-put-is-missing"),
+    ("+getrange", "arguments/blob-retention-outside-its-range-is-refused"),
+    ("+strlen", "cursor/a-cursor-outlives-the-store-object-it-came-from"),
+    ("+exists", "lifecycle/a-closed-relocation-store-fails-with-closed"),
+    ("+type", "lifecycle/a-closed-relocation-store-fails-with-closed"),
+    ("+zcard", "write/an-empty-request-is-applied"),
+    ("+zscore", "with-lock/a-release-of-it-hands-the-lock-on"),
+    ("+zrange", "state-json/a-refused-value-changes-nothing"),
+    ("+zrangebylex", "arguments/write-of-2049-keys-is-refused"),
+    ("+zrangebyscore", "arguments/encoded-size-counts-a-key-in-both-lists-once"),
+    ("+lindex", "write/an-empty-request-is-applied"),
+    ("+lrange", "cursor/a-truncated-or-extended-cursor-is-expired"),
+    ("+llen", "cursor/a-cursor-outlives-the-store-object-it-came-from"),
+    ("+hlen", "locks/a-free-lock-is-had"),
+    ("+hmget", "with-lock/a-project-closed-within-is-told-in-place-of-the-result"),
+    ("+eval", "locks/tokens-grow-when-everything-else-is-deleted"),
+    ("+evalsha", "lifecycle/a-closed-relocation-store-fails-with-closed"),
+    ("+eval_ro", "lock-expiry/an-expired-lease-is-lost"),
+    ("+evalsha_ro", "locks/what-is-no-id-is-attached-to-nothing"),
+    ("+multi", "arguments/blob-retention-outside-its-range-is-refused"),
+    ("+exec", "arguments/blob-retention-outside-its-range-is-refused"),
+    ("+incr", "read/found-has-bytes-version-and-store-now"),
+    ("+incrby", "write/put-versions-follow-the-order-of-the-puts"),
+    ("+set", "lifecycle/a-closed-relocation-store-fails-with-closed"),
+    ("+mset", "write/put-versions-follow-the-order-of-the-puts"),
+    ("+setrange", "blob/renew-sets-the-expiry-later"),
+    ("+del", "arguments/same-key-once-in-conditions-and-once-in-mutations-is-fine"),
+    ("+unlink", "state/the-example-of-the-reference"),
+    ("+rename", "lifecycle/a-closed-relocation-store-fails-with-closed"),
+    ("+pexpireat", "lifecycle/a-closed-relocation-store-fails-with-closed"),
+    ("+zadd", "lifecycle/a-closed-location-store-fails-with-closed"),
+    ("+zrem", "locks/a-free-lock-is-had"),
+    ("+rpush", "cursor/a-truncated-or-extended-cursor-is-expired"),
+    ("+lset", "cursor/a-cursor-outlives-the-store-object-it-came-from"),
+    ("+ltrim", "snapshot/unfinished-scans-are-counted-over-all-clients-of-a-store"),
+    ("+hset", "locks/a-free-lock-is-had"),
+    ("+hget", "locks/a-free-lock-is-had"),
+    ("+hdel", "locks/a-free-lock-is-had"),
+    ("+pexpire", "with-lock/a-release-of-it-hands-the-lock-on"),
+    ("+persist", "state/a-set-gives-back-the-entry"),
+    ("+zcount", "state/a-set-gives-back-the-entry"),
+    ("+zrevrangebylex", "with-lock/a-release-of-it-hands-the-lock-on"),
+];
+/// Without these a release wakes nobody, and who waits asks by himself: `core/tests/operating.rs`.
+const OF_WAKING: [&str; 3] = ["&zlink-project:wake:*", "+publish", "+subscribe"];
+/// Keys: of each kind of store.
+const KEYS: [&str; 3] = ["~{app}:*", "~{app:*", "~zlink-project{*"];
 
-/// Scenarios wait more than they work.
-const AT_ONCE: usize = 12;
-
-fn main() -> io::Result<()> {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(AT_ONCE);
-    let runtime = Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build()?);
-    let places = Arc::new(Places::start_with_rights(&rules().join(" "))?);
-    let mut trials = Vec::new();
-    // Not those that name key prefixes of their own: the user may not touch them.
-    for scenario in
-        scenarios()?.into_iter().filter(|scenario| !Value::from(scenario.steps.clone()).to_string().contains("exactPrefix"))
-    {
-        let (runtime, places) = (Arc::clone(&runtime), Arc::clone(&places));
-        trials.push(Trial::test(format!("redis/{}", scenario.name), move || {
-            let place = places.new_place(Engine::Redis)?;
-            runtime.block_on(run(&scenario, &place, Engine::Redis.capabilities())).map_err(Failed::from)
-        }));
-    }
-    let conclusion = libtest_mimic::run(&arguments, trials);
-    // The server ends with its handle, which a plain exit would skip.
-    drop(places);
-    conclusion.exit()
+fn named(name: &str) -> Scenario {
+    let found = scenarios().unwrap_or_default().into_iter().find(|scenario| scenario.name == name);
+    found.unwrap_or_else(|| panic!("no scenario is called {name}"))
 }
 
-/// The rules of the page, for the key prefix `app`.
-fn rules() -> Vec<&'static str> {
-    let block = OPERATIONS.split_once("```acl").and_then(|(_, block)| block.split_once("```"));
-    let words = block.map_or("", |(block, _)| block).split_whitespace();
-    words.filter(|word| word.starts_with(['~', '&', '+'])).collect()
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn without_each_right_of_the_page() {
+    let page = rights::of_data();
+    let known = |rule: &&&str| {
+        **rule == "resetchannels"
+            || OF_WAKING.contains(rule)
+            || KEYS.contains(rule)
+            || NEEDED_BY.iter().any(|(of, _)| of == *rule)
+    };
+    assert_eq!(page.iter().filter(known).count(), page.len(), "the page has a right that no test takes away: {page:?}");
+    let places = Places::default();
+    let attempts = NEEDED_BY.iter().map(async |(rule, name)| {
+        assert!(page.contains(rule), "{rule} is not on the page");
+        let place = places.new_place_without(rule).unwrap();
+        let said = run(&named(name), &place, Engine::Redis.capabilities()).await.expect_err(rule);
+        let command = format!("the ACL user may not run the command {}", rule[1..].to_uppercase());
+        assert!(said.contains(&command), "without {rule} in {name}: {said}");
+    });
+    futures_util::future::join_all(attempts).await;
+}
+
+/// As the page has it, for the key prefix `app`.
+#[tokio::test]
+async fn without_the_keys_of_each_kind_of_store() {
+    let server = RedisServer::start(&[]).unwrap();
+    for missing in KEYS {
+        let rules: Vec<_> = rights::of_data().into_iter().filter(|rule| *rule != missing).collect();
+        let words: Vec<_> = ["ACL", "SETUSER", "app", "reset", "on", ">secret"].into_iter().chain(rules).collect();
+        assert_eq!(server.say(&words).text(), "OK");
+        let url = server.url().replace("redis://", "redis://app:secret@");
+        let options = || StoreOptions { key_prefix: KeyPrefix::new("app").unwrap(), operation_timeout_ms: 10_000 };
+        let records = LocationStore::open(&url, options()).unwrap();
+        let blobs = RelocationStore::open(&url, options()).unwrap();
+        let project = Project::open(&url, ProjectId::new("w", "p").unwrap(), ProjectOptions::default()).unwrap();
+        let results = [
+            records.read(Key::new("k").unwrap()).await.map(drop),
+            blobs.read(BlobReference::new("b").unwrap()).await.map(drop),
+            project.locks().acquire("l", LockOptions::default()).await.map(drop),
+        ];
+        for (of, result) in KEYS.iter().zip(results) {
+            let told = |error: &Error| error.code() == Code::Unauthenticated && error.message().contains("the store's keys");
+            if *of == missing {
+                assert!(result.as_ref().is_err_and(told), "without {missing}: {result:?}");
+            } else {
+                assert!(result.is_ok(), "without {missing}: {result:?}");
+            }
+        }
+        records.close().await;
+        blobs.close().await;
+        project.close().await;
+    }
 }

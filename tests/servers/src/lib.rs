@@ -10,6 +10,7 @@ mod cluster;
 mod proxy;
 mod redis;
 mod resp;
+pub mod rights;
 mod sentinel;
 mod talk;
 

@@ -1,5 +1,7 @@
 //! Servers that belong together.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::sync::Arc;
 
 use zlink_test_servers::{Certificates, Cluster, ClusterSettings, SentinelSettings, SentinelTrio, User};

@@ -187,7 +187,11 @@ async fn run(bells: Weak<Bells>, dialer: Arc<dyn Dialer>, channel: Bytes) {
             }
             Err(error) => error,
         };
-        tracing::debug!(error = %ended.error, "waiters for locks are not woken for now; they look by themselves");
+        if ended.lasting {
+            tracing::warn!(error = %ended.error, "waiters for locks are not woken, since nobody can listen for releases: they ask three times a second");
+        } else {
+            tracing::debug!(error = %ended.error, "waiters for locks are not woken for now; they look by themselves");
+        }
         if bells.upgrade().is_none_or(|bells| bells.rests()) {
             return;
         }

@@ -180,6 +180,17 @@ impl<C: Connector> Lane<C> {
         }
     }
 
+    /// Whether there was a connection, which was lost and not made again.
+    pub(super) fn has_lost(&self) -> bool {
+        let state = self.state.lock();
+        state.connected_before && !state.current.as_ref().is_some_and(Link::takes_work)
+    }
+
+    /// Takes over from another lane, whose connection was lost: the next one that is made here is made again.
+    pub(super) fn take_over(&self) {
+        self.state.lock().connected_before = true;
+    }
+
     /// Closes the connection and makes none any more.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();

@@ -19,8 +19,10 @@ pub(super) struct Sent {
     pub(super) start: u64,
     /// Replies to come before those that count: to MULTI and to what it queues.
     pub(super) skip: usize,
-    /// Such a reply comes before each.
+    /// Such a reply comes before each: to ASKING.
     pub(super) between: bool,
+    /// The last one of those, if it was a refusal.
+    pub(super) refused: Option<Reply>,
     pub(super) atomic: bool,
     pub(super) want: usize,
     pub(super) replies: Vec<Reply>,
@@ -54,12 +56,15 @@ impl Sent {
     /// Takes a reply; true if it was the last one.
     fn take(&mut self, reply: Reply) -> bool {
         if self.skip == 0 {
-            self.replies.push(reply);
+            // Without ASKING it is sent back: the refusal says why.
+            let refused = self.refused.take().filter(|_| matches!(reply, Reply::Error { .. }));
+            self.replies.push(refused.unwrap_or(reply));
             self.skip = usize::from(self.between);
             return self.atomic || self.replies.len() == self.want;
         }
         self.skip -= 1;
         if self.between {
+            self.refused = Some(reply).filter(|reply| matches!(reply, Reply::Error { .. }));
             return false;
         }
         // `+OK` to MULTI and `+QUEUED` are of no use; a refusal is the command's own answer when EXEC answers EXECABORT.

@@ -123,6 +123,7 @@ impl Writer {
             start,
             skip,
             between,
+            refused: None,
             atomic,
             want: count,
             replies,

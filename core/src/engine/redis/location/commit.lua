@@ -56,7 +56,7 @@ for k = first, last do
     end
   elseif type(header) == 'table' then
     if not string.find(header.err, 'WRONGTYPE', 1, true) then
-      return failed(header)
+      return failed(header, 'GETRANGE')
     end
     status[group] = -1
   elseif #header < 34 or byte(header, 19) ~= 0 or byte(header, 27) ~= 0 then
@@ -141,11 +141,15 @@ if min(durable, 1) + min(retained, 1) + min(deleted, 1) > 1 then
     for _, probe in ipairs({ { 'SET', nothing, '', 'XX' }, { 'DEL', nothing } }) do
       local said = try(unpack(probe))
       if type(said) == 'table' and said.err then
-        return failed(said)
+        return failed(said, probe[1])
       end
     end
-  elseif not (allowed('DEL', key) and allowed('MSET', key, '') and allowed('SET', key, '')) then
-    return redis.error_reply('NOPERM this user may not run one of del, mset, set')
+  else
+    for _, probe in ipairs({ { 'DEL', key }, { 'MSET', key, '' }, { 'SET', key, '' } }) do
+      if not allowed(unpack(probe)) then
+        return redis.error_reply("NOPERM this user has no permissions to run the '" .. probe[1] .. "' command")
+      end
+    end
   end
 end
 
@@ -154,7 +158,7 @@ local base = 0
 if commits > 0 then
   local counted = try('INCRBY', sequence, commits)
   if type(counted) == 'table' then
-    return failed(counted)
+    return failed(counted, 'INCRBY')
   end
   if counted > 9007199254740991 then
     return redis.error_reply('ZLINK the commit sequence is used up')

@@ -39,6 +39,9 @@ end
 local sequence = redis.pcall('INCR', KEYS[3])
 if type(sequence) == 'table' then
   local said = string.gsub(sequence.err, '^@user_script: *%d+: *', '')
+  if string.find(said, "can't run this command", 1, true) then
+    said = "NOPERM this user has no permissions to run the 'incr' command"
+  end
   said = string.gsub(said, '^%-', '')
   return redis.error_reply(string.find(said, '^%u+ ') and said or 'ERR ' .. said)
 end

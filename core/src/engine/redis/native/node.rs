@@ -96,6 +96,12 @@ impl Node {
         self.lanes.iter().for_each(|lane| lane.replace_if_before(instant));
     }
 
+    /// Has work now that `other` had: connections that were lost there are made again here.
+    pub(super) fn take_over(&self, other: &Self) {
+        let pairs = self.lanes.iter().zip(&other.lanes);
+        pairs.filter(|(_, other)| other.has_lost()).for_each(|(lane, _)| lane.take_over());
+    }
+
     /// Closes all connections, and makes none any more.
     pub(super) fn close(&self) {
         self.lanes.iter().for_each(|lane| lane.close());

@@ -59,6 +59,13 @@ fn node(reply: &Reply, asked: &Address) -> Option<Address> {
     Some(Address::Tcp(host.to_owned(), port))
 }
 
+/// `node` has slots now that `before` had.
+fn take_over(node: &Arc<Node>, before: &Arc<Node>) {
+    if !Arc::ptr_eq(node, before) {
+        node.take_over(before);
+    }
+}
+
 impl Table {
     pub(super) fn node_of(&self, slot: Slot) -> Option<&Arc<Node>> {
         let owner = *self.owners.get(usize::from(slot.number()))?;
@@ -73,7 +80,11 @@ impl Table {
 
     /// The slot is said to be at `address`.
     pub(super) fn moved(&mut self, slot: Slot, address: &Address, make: impl FnOnce() -> Arc<Node>) {
+        let before = self.node_of(slot).cloned();
         let place = self.place_of(address, make);
+        if let Some(before) = before {
+            take_over(&self.nodes[place].1, &before);
+        }
         self.owners.resize(usize::from(SLOTS), NOBODY);
         self.owners[usize::from(slot.number())] = u16::try_from(place).unwrap_or(NOBODY);
     }
@@ -81,14 +92,24 @@ impl Table {
     /// Takes a new layout over. The nodes that are still primaries keep their connections; the others end when nobody uses them.
     pub(super) fn learn(&mut self, layout: Layout, make: impl Fn(&Address) -> Arc<Node>) {
         let mut before = std::mem::take(&mut self.nodes);
-        self.owners = vec![NOBODY; usize::from(SLOTS)];
+        let owned: Vec<Arc<Node>> = before.iter().map(|(_, node)| Arc::clone(node)).collect();
+        let owners = std::mem::replace(&mut self.owners, vec![NOBODY; usize::from(SLOTS)]);
         self.replicas = layout.replicas;
         for (from, to, address) in layout.ranges {
             let place = self.place_of(&address, || {
                 let kept = before.iter().position(|(other, _)| *other == address);
                 kept.map_or_else(|| make(&address), |kept| before.swap_remove(kept).1)
             });
-            self.owners[usize::from(from)..=usize::from(to)].fill(u16::try_from(place).unwrap_or(NOBODY));
+            let range = usize::from(from)..=usize::from(to);
+            let mut last = None;
+            for owner in owners.get(range.clone()).unwrap_or_default() {
+                if last.replace(owner) != Some(owner)
+                    && let Some(owner) = owned.get(usize::from(*owner))
+                {
+                    take_over(&self.nodes[place].1, owner);
+                }
+            }
+            self.owners[range].fill(u16::try_from(place).unwrap_or(NOBODY));
         }
     }
 

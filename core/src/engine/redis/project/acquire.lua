@@ -25,7 +25,7 @@ if free and (not first or first == id) then
   local expires = now + tonumber(ARGV[3])
   local entered = try('ZADD', KEYS[3], text(expires), lock)
   if type(entered) == 'table' then
-    return failed(entered)
+    return failed(entered, 'ZADD')
   end
   call('SET', KEYS[7], text(token))
   if place then
@@ -64,7 +64,7 @@ else
   place = lock .. '\0' .. number .. id .. ARGV[6]
   local entered = try('ZADD', KEYS[4], '0', place)
   if type(entered) == 'table' then
-    return failed(entered)
+    return failed(entered, 'ZADD')
   end
   call('HSET', KEYS[5], id, place)
   call('PEXPIRE', KEYS[4], NET)
@@ -76,7 +76,7 @@ else
 end
 local heard = try('ZADD', KEYS[6], text(now), id)
 if type(heard) == 'table' then
-  return failed(heard)
+  return failed(heard, 'ZADD')
 end
 call('PEXPIRE', KEYS[6], NET)
 if free and went then

@@ -6,7 +6,7 @@ if version == 0 then
   return { 'missing', text(now), tostring(#due) }
 end
 if not allowed('ZREM', KEYS[2], '') then
-  return redis.error_reply('NOPERM this user may not run zrem')
+  return redis.error_reply("NOPERM this user has no permissions to run the 'zrem' command")
 end
 call('UNLINK', KEYS[3])
 call('ZREM', KEYS[2], ARGV[1])

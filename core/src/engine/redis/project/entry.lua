@@ -29,8 +29,12 @@ local function text(number)
 end
 
 -- An error caught by `try`, as the server would have said it itself (6.2 puts the place in the script before it).
-local function failed(error)
+local function failed(error, command)
   local said = string.gsub(error.err, '^@user_script: *%d+: *', '')
+  -- Only newer servers than 7.0 say which.
+  if string.find(said, "can't run this command", 1, true) then
+    said = "NOPERM this user has no permissions to run the '" .. command .. "' command"
+  end
   return redis.error_reply((string.gsub(said, '^%-', '')))
 end
 

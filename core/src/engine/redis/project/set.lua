@@ -6,8 +6,15 @@ end
 if version == 0 and call('ZCOUNT', KEYS[2], '(' .. text(now), '+inf') >= tonumber(ARGV[6]) then
   return { 'full', text(now), tostring(#due) }
 end
-if not allowed('SET', KEYS[3], '') then
-  return redis.error_reply('NOPERM this user may not run set')
+-- What comes behind the first effect must be allowed: names that expire natively would take live entries along.
+local later = { { 'SET', KEYS[3], '' }, { 'PERSIST', KEYS[2] } }
+if ARGV[5] ~= '' then
+  later = { later[1], { 'ZRANGE', KEYS[2], '0', '0' }, { 'PEXPIREAT', KEYS[2], '0' } }
+end
+for _, command in ipairs(later) do
+  if not allowed(unpack(command)) then
+    return redis.error_reply("NOPERM this user has no permissions to run the '" .. command[1] .. "' command")
+  end
 end
 local expires = ARGV[5] ~= '' and now + tonumber(ARGV[5]) or 0
 version = version + 1
@@ -15,18 +22,18 @@ version = version + 1
 -- The first effect is what lack of memory refuses; from there on nothing does.
 local counted = try('ZADD', KEYS[2], expires == 0 and '+inf' or text(expires), ARGV[1])
 if type(counted) == 'table' then
-  return failed(counted)
+  return failed(counted, 'ZADD')
 end
 local written = string.format('%016.0f%016.0f%016.0f%016.0f', version, created, now, expires) .. ARGV[2] .. ARGV[3]
 -- Native expiry comes later than ours and is the net only: with the names it takes nothing away that still counts.
 if expires == 0 then
   call('SET', KEYS[3], written)
-  try('PERSIST', KEYS[2])
+  call('PERSIST', KEYS[2])
 else
   call('SET', KEYS[3], written, 'PXAT', text(expires + 60000))
   local latest = call('ZRANGE', KEYS[2], '-1', '-1', 'WITHSCORES')[2]
   if latest ~= 'inf' then
-    try('PEXPIREAT', KEYS[2], text(tonumber(latest) + 60000))
+    call('PEXPIREAT', KEYS[2], text(tonumber(latest) + 60000))
   end
 end
 if not format then

@@ -180,7 +180,8 @@ async fn a_moved_slot_is_followed_and_each_call_is_made_once() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     stop.store(true, Ordering::SeqCst);
-    let (counted, _) = counting.await.unwrap();
+    let (counted, client) = counting.await.unwrap();
+    assert_eq!(client.counters().reconnects.load(Ordering::Relaxed), 0, "none was lost");
     assert!(counted > 10, "{counted}");
     assert_eq!(cluster.node(0).say(&["GET", "n"]).text(), counted.to_string(), "each was done once");
 }
@@ -269,6 +270,8 @@ async fn a_shard_fails_over_and_the_others_do_not_notice() {
     // Stated in docs/operations.md.
     assert!(took < Duration::from_secs(5), "{took:?} after the promotion of {promoted}");
     works(&stores[1], "after").await;
+    // The stores share their connections; the one that was lost was made again elsewhere.
+    assert_eq!(stores.each_ref().map(|store| store.stats().reconnects), [1, 1, 1]);
     stop.store(true, Ordering::SeqCst);
     for (shard, load) in loads.into_iter().enumerate() {
         let (acknowledged, failed) = load.await.unwrap();

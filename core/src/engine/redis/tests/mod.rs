@@ -9,6 +9,7 @@ mod half_open;
 mod hosted;
 mod lost;
 mod scripts;
+mod secured;
 mod sentinel;
 mod sharing;
 mod silence;

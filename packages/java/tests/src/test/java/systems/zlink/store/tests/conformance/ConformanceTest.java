@@ -10,8 +10,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -31,18 +33,20 @@ import systems.zlink.store.tests.support.TestServer;
 @Execution(ExecutionMode.CONCURRENT)
 class ConformanceTest {
     private static final Map<Engine, Set<String>> EXECUTED = new ConcurrentHashMap<>();
-    private static TestServer redis;
+    private static final Map<Engine, TestServer> SERVERS = new EnumMap<>(Engine.class);
     private static int scenarios;
 
     @BeforeAll
-    static void startRedis() {
-        redis = TestServer.redis();
+    static void startServers() {
+        for (Engine engine : Engine.chosen()) {
+            SERVERS.put(engine, engine.start());
+        }
     }
 
     /** What was executed, for {@code compare.mjs}. */
     @AfterAll
     static void writeLists() throws IOException {
-        redis.close();
+        SERVERS.values().stream().filter(Objects::nonNull).forEach(TestServer::close);
         Path folder = Files.createDirectories(Project.path("target", "conformance"));
         for (Map.Entry<Engine, Set<String>> executed : EXECUTED.entrySet()) {
             if (executed.getValue().size() == scenarios) {
@@ -56,10 +60,10 @@ class ConformanceTest {
         Map<String, JsonArray> all = read();
         scenarios = all.size();
         List<DynamicTest> tests = new ArrayList<>();
-        for (Engine engine : Engine.values()) {
+        for (Engine engine : Engine.chosen()) {
             all.forEach((name, steps) -> tests.add(dynamicTest(engine + "/" + name, () -> {
                 EXECUTED.computeIfAbsent(engine, none -> new ConcurrentSkipListSet<>()).add(name);
-                try (Engine.Place place = engine.newPlace(redis); Run run = new Run(place)) {
+                try (Engine.Place place = engine.newPlace(SERVERS.get(engine)); Run run = new Run(place)) {
                     run.steps(steps, "");
                 }
             })));

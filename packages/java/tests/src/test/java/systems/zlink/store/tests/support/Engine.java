@@ -6,6 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
@@ -27,15 +29,31 @@ import systems.zlink.framework.locationprovider.ZLinkRelocationStore;
 public enum Engine {
     MEMORY(Set.of()),
     FILE(Set.of("survives-reopen")),
-    REDIS(Set.of("survives-reopen", "needs-key-prefix"));
+    REDIS(Set.of("survives-reopen", "needs-key-prefix"), "single"),
+    SENTINEL(Set.of("survives-reopen", "needs-key-prefix"), "sentinel", "--tls", "--password", "of-all"),
+    CLUSTER(Set.of("survives-reopen", "needs-key-prefix"), "cluster", "--tls", "--password", "of-all");
 
     private static final AtomicInteger PLACES = new AtomicInteger();
 
     /** What the engine can do, or needs, beyond the others. */
     private final Set<String> capabilities;
+    /** What the starter of test servers is told; nothing if there is none to start. */
+    private final List<String> servers;
 
-    Engine(Set<String> capabilities) {
+    Engine(Set<String> capabilities, String... servers) {
         this.capabilities = capabilities;
+        this.servers = List.of(servers);
+    }
+
+    /** The engines of this run: those that {@code -Dzlink.engines=sentinel,cluster} names, else those of one server at most. */
+    public static List<Engine> chosen() {
+        String names = System.getProperty("zlink.engines", "memory,file,redis");
+        return Stream.of(names.split(",")).map(name -> valueOf(name.toUpperCase(Locale.ROOT))).toList();
+    }
+
+    /** What its places need, or null. */
+    public TestServer start() {
+        return servers.isEmpty() ? null : TestServer.start(servers);
     }
 
     public Set<String> capabilities() {
@@ -44,16 +62,16 @@ public enum Engine {
 
     @Override
     public String toString() {
-        return name().toLowerCase(java.util.Locale.ROOT);
+        return name().toLowerCase(Locale.ROOT);
     }
 
     /** A spot that no other test uses: stores opened there with equal prefixes see the same data. */
-    public Place newPlace(TestServer redis) {
+    public Place newPlace(TestServer servers) {
         String unique = ProcessHandle.current().pid() + "-" + PLACES.incrementAndGet();
         return switch (this) {
             case MEMORY -> new Place(this, unique, null, "");
             case FILE -> new Place(this, null, temporaryFolder(), "");
-            case REDIS -> new Place(this, redis.url(), null, unique + ".");
+            case REDIS, SENTINEL, CLUSTER -> new Place(this, servers.url(), null, unique + ".");
         };
     }
 
@@ -76,7 +94,7 @@ public enum Engine {
                 case MEMORY -> InMemory.location(address, keyPrefix, timeout);
                 case FILE -> new ZLinkEmbeddedLocationStore(new ZLinkEmbeddedLocationOptions()
                         .setPath(folder).setKeyPrefix(keyPrefix).setOperationTimeout(timeout));
-                case REDIS -> new ZLinkRedisLocationStore(new ZLinkRedisLocationOptions()
+                case REDIS, SENTINEL, CLUSTER -> new ZLinkRedisLocationStore(new ZLinkRedisLocationOptions()
                         .setConnectionString(address).setKeyPrefix(keyPrefix).setOperationTimeout(timeout));
             };
         }
@@ -86,7 +104,7 @@ public enum Engine {
                 case MEMORY -> InMemory.relocation(address, keyPrefix, timeout);
                 case FILE -> new ZLinkEmbeddedRelocationStore(new ZLinkEmbeddedRelocationOptions()
                         .setPath(folder).setKeyPrefix(keyPrefix).setOperationTimeout(timeout));
-                case REDIS -> new ZLinkRedisRelocationStore(new ZLinkRedisRelocationOptions()
+                case REDIS, SENTINEL, CLUSTER -> new ZLinkRedisRelocationStore(new ZLinkRedisRelocationOptions()
                         .setConnectionString(address).setKeyPrefix(keyPrefix).setOperationTimeout(timeout));
             };
         }
@@ -95,7 +113,7 @@ public enum Engine {
             String url = switch (engine) {
                 case MEMORY -> "memory:" + address;
                 case FILE -> folder.toUri().toString();
-                case REDIS -> address;
+                case REDIS, SENTINEL, CLUSTER -> address;
             };
             return new Project(new ProjectOptions(url, workspace, project, timeout));
         }

@@ -21,8 +21,15 @@ public final class TestServer implements AutoCloseable {
 
     /** Starts a Redis server; {@code options} are those of the program's {@code single}. */
     public static TestServer redis(String... options) {
-        List<String> command = new ArrayList<>(List.of(Project.path("target", "debug", "zlink-test-servers").toString(), "single"));
-        command.addAll(List.of(options));
+        List<String> arguments = new ArrayList<>(List.of("single"));
+        arguments.addAll(List.of(options));
+        return start(arguments);
+    }
+
+    /** Starts servers; the arguments are the program's. */
+    public static TestServer start(List<String> arguments) {
+        List<String> command = new ArrayList<>(List.of(Project.path("target", "debug", "zlink-test-servers").toString()));
+        command.addAll(arguments);
         return new TestServer(command);
     }
 
