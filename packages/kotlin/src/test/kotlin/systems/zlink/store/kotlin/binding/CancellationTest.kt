@@ -113,7 +113,7 @@ class CancellationTest {
                 val running = CoroutineScope(Dispatchers.Default).async(start = CoroutineStart.UNDISPATCHED) { operation() }
                 // At once, or a little later, when the answer may be there already.
                 repeat(round % 7) { kotlinx.coroutines.yield() }
-                if (round % 3 == 0) store.read("k")
+                if (round % 10 == 0) store.read("k")
                 running.cancel()
                 running.join()
                 ends += running.getCompletionExceptionOrNull()?.javaClass?.simpleName ?: "done"
