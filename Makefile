@@ -83,7 +83,12 @@ target/.python-built: $(VENV)/.ready $(shell git ls-files -- '*.rs' '*.lua' '*.t
 .PHONY: build-python
 build-python: python target/.python-built ## builds the native library for Python and the wheel
 
-target/.kotlin-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $(KOTLIN) | grep -v '/test/')
+# The programs in Kotlin that the tests of other rooms start are compiled here too.
+KOTLIN_PROGRAMS := tests/interop/kotlin tests/bench/languages/kotlin
+# The artifact, what it needs, and those programs: the class path that runs them.
+KOTLIN_CLASSPATH := target/kotlin.classpath
+
+target/.kotlin-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock $(KOTLIN) $(KOTLIN_PROGRAMS) | grep -v '/test/')
 	@echo "== Building the native library for Kotlin and the Maven artifact (the first time takes a few minutes)"
 	@mkdir -p target/kotlin/native/linux-x86-64
 	$(call TOOLS,zlink-store-bindgen)
@@ -92,6 +97,8 @@ target/.kotlin-built: $(shell git ls-files -- '*.rs' '*.lua' '*.toml' Cargo.lock
 	cp target/release/libzlink_store_uniffi.so target/kotlin/native/linux-x86-64/
 	rm -rf $(MAVEN_REPOSITORY)/systems/zlink/zlink-store-kotlin
 	$(QUIET_MVN) -f $(KOTLIN)/pom.xml deploy -DskipTests -DaltDeploymentRepository=$(DEPLOYED)
+	@$(QUIET_MVN) -q -f $(KOTLIN)/pom.xml dependency:build-classpath -DincludeScope=test -Dmdep.outputFile="$(CURDIR)/target/kotlin/libraries"
+	@echo "$$(echo $(CURDIR)/$(MAVEN_REPOSITORY)/systems/zlink/zlink-store-kotlin/*/*.jar | tr ' ' ':'):$$(cat target/kotlin/libraries):$(CURDIR)/$(KOTLIN)/target/test-classes" > $(KOTLIN_CLASSPATH)
 	@touch $@
 
 .PHONY: build-kotlin
@@ -127,11 +134,9 @@ demo-python: build-python ## three workers share their work through one store, i
 
 .PHONY: demo-kotlin
 demo-kotlin: build-kotlin ## first steps and the two workers, in Kotlin
-	@$(QUIET_MVN) -q -f $(KOTLIN)/pom.xml dependency:build-classpath -DincludeScope=runtime -Dmdep.outputFile="$(CURDIR)/target/kotlin/libraries"
 	@for example in FirstSteps Turns; do \
 		echo "== $$example, in Kotlin"; \
-		java -cp "$$(echo $(MAVEN_REPOSITORY)/systems/zlink/zlink-store-kotlin/*/*.jar | tr ' ' ':'):$$(cat target/kotlin/libraries):$(KOTLIN)/target/test-classes" \
-			$${example}Kt; \
+		java -cp "$$(cat $(KOTLIN_CLASSPATH))" $${example}Kt; \
 	done
 
 # ---- tests ---------------------------------------------------------------------------------------------------------------
@@ -216,7 +221,7 @@ test-swift: build-swift ## what Swift's hand-written layer uses is there in what
 	@$(RUN) swift node --test packages/swift/check.test.mjs
 
 .PHONY: test-interop
-test-interop: servers build-node build-java build-python ## what one language wrote, another reads: on one Redis, and in one folder
+test-interop: servers build-node build-java build-python build-kotlin ## what one language wrote, another reads: on one Redis, and in one folder
 	@$(call TOOLS,zlink-test-servers) -q
 	@mvn -q -B -ntp -f tests/interop/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/interop-java.libraries"
 	@echo "$(JARS):$$(cat target/interop-java.libraries)" > target/interop-java.classpath
@@ -241,8 +246,8 @@ lint: ## formatting, clippy, TypeScript, Javadoc, Python
 
 .PHONY: lint-python
 lint-python: python $(VENV)/.ready ## Python: form and plain mistakes; the types are checked by a test
-	$(VENV)/ruff check -q --config $(PYTHON)/pyproject.toml $(PYTHON) tests/python tests/bench/python tests/interop/python
-	$(VENV)/ruff format -q --check --config $(PYTHON)/pyproject.toml $(PYTHON) tests/python tests/bench/python tests/interop/python
+	$(VENV)/ruff check -q --config $(PYTHON)/pyproject.toml $(PYTHON) tests/python tests/bench tests/interop
+	$(VENV)/ruff format -q --check --config $(PYTHON)/pyproject.toml $(PYTHON) tests/python tests/bench tests/interop
 
 # Java's own warnings are errors of its build.
 JAVA_MODULE = sed -n 's/.*module \([a-z.]*\) {/\1/p'
@@ -270,6 +275,12 @@ bench-java: servers build-java ## Java against Lettuce and Redisson, in one run 
 	@$(call TOOLS,zlink-test-servers) -q
 	@mvn -q -B -ntp -f tests/bench/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/bench-java.classpath"
 	@java -Xms1g -Xmx1g -cp "$(JARS):$$(cat target/bench-java.classpath)" tests/bench/java/Bench.java $(ROWS)
+
+.PHONY: bench-languages
+bench-languages: servers build-node build-java build-python build-kotlin ## Node, Java, Python and Kotlin beside each other, in one run; WANTED="node kotlin" for some only
+	@$(call TOOLS,zlink-test-servers) -q
+	@echo "$(JARS)" > target/bench-languages-java.classpath
+	@node tests/bench/languages/bench.mjs $(WANTED)
 
 .PHONY: bench-python
 bench-python: servers build-python ## Python against redis-py, in one run on one Redis
