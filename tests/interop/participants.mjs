@@ -6,14 +6,12 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** How each is started, and the kinds of store that it has. */
+/** How each is started. */
 export const PARTICIPANTS = {
   node: {
-    stores: ['location', 'relocation', 'project'],
     command: () => [process.execPath, 'tests/interop/node/participant.mjs'],
   },
   java: {
-    stores: ['location', 'relocation', 'project'],
     // `make` has put there what Java needs.
     command: () => {
       const classPath = readFileSync(`${root}/target/interop-java.classpath`, 'utf8').trim();
@@ -21,9 +19,12 @@ export const PARTICIPANTS = {
     },
   },
   python: {
-    stores: ['location', 'relocation'],
     // The environment that `make build-python` makes.
     command: () => [process.env.ZLINK_PYTHON ?? 'target/python/venv/bin/python', 'tests/interop/python/participant.py'],
+  },
+  kotlin: {
+    // The artifact and the participant, as `make build-kotlin` has put them there.
+    command: () => ['java', '-cp', readFileSync(`${root}/target/kotlin.classpath`, 'utf8').trim(), 'interop.ParticipantKt'],
   },
 };
 
