@@ -233,19 +233,25 @@ for k = first, last do
     end
   end
 end
-chunked('ZADD', index, names)
-chunked('ZADD', due, dues)
-if not newest then
-  chunked('ZREM', index, left)
-  chunked('ZREM', due, left)
+if #names > 0 then
+  chunked(names, function(...) call('ZADD', index, ...) end)
 end
-chunked('DEL', nil, gone)
+if #dues > 0 then
+  chunked(dues, function(...) call('ZADD', due, ...) end)
+end
+if not newest and #left > 0 then
+  chunked(left, function(...) call('ZREM', index, ...) end)
+  chunked(left, function(...) call('ZREM', due, ...) end)
+end
+if #gone > 0 then
+  chunked(gone, function(...) call('DEL', ...) end)
+end
 if one_by_one then
   for at = 1, p, 2 do
     call('SET', puts[at], puts[at + 1])
   end
-else
-  chunked('MSET', nil, puts)
+elseif #puts > 0 then
+  chunked(puts, function(...) call('MSET', ...) end)
 end
 for at = 1, #expiring do
   local put = expiring[at]

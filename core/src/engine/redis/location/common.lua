@@ -141,15 +141,11 @@ local function again(key, must)
   return answer
 end
 
--- Runs `command` (and `key`, if given) over `list`, at most 1,000 pairs at a time: `unpack` has its limits.
-local function chunked(command, key, list)
+-- Runs a command over `list`, at most 1,000 pairs at a time: `unpack` has its limits. The command stands where it is called, so
+-- that the server's word of the line names it.
+local function chunked(list, run)
   for from = 1, #list, 2000 do
-    local to = min(from + 1999, #list)
-    if key then
-      call(command, key, unpack(list, from, to))
-    else
-      call(command, unpack(list, from, to))
-    end
+    run(unpack(list, from, min(from + 1999, #list)))
   end
 end
 

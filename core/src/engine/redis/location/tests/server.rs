@@ -190,6 +190,8 @@ async fn a_missing_permission_is_named_and_nothing_is_torn() {
                 Ok(_) => assert_eq!(changed, keys.len(), "without {name}"),
                 Err(error) => {
                     assert_eq!(error.code(), Code::Unauthenticated, "without {name}: {error:?}");
+                    let said = format!("command {}", name[1..].to_uppercase());
+                    assert!(error.message().contains(&said), "without {name}: {error:?}");
                     assert_eq!(changed, 0, "without {name}");
                 }
             }
