@@ -6,6 +6,20 @@ end
 if version == 0 and call('ZCOUNT', KEYS[2], '(' .. text(now), '+inf') >= tonumber(ARGV[6]) then
   return { 'full', text(now), tostring(#due) }
 end
+local expires = ARGV[5] ~= '' and now + tonumber(ARGV[5]) or 0
+local lasts = version > 0 and string.sub(header, 49, 64) == '0000000000000000'
+version = version + 1
+local written = string.format('%016.0f%016.0f%016.0f%016.0f', version, created, now, expires) .. ARGV[2] .. ARGV[3]
+
+-- What lasts and goes on lasting stands among the names as it shall: one command does it, or is refused.
+if lasts and expires == 0 then
+  local said = try('SET', KEYS[3], written)
+  if said.err then
+    return failed(said, 'SET')
+  end
+  return { 'stored', text(now), tostring(#due), text(version), text(created), '0' }
+end
+
 -- What comes behind the first effect must be allowed: names that expire natively would take live entries along.
 local later = { { 'SET', KEYS[3], '' }, { 'PERSIST', KEYS[2] } }
 if ARGV[5] ~= '' then
@@ -16,15 +30,11 @@ for _, command in ipairs(later) do
     return redis.error_reply("NOPERM this user has no permissions to run the '" .. command[1] .. "' command")
   end
 end
-local expires = ARGV[5] ~= '' and now + tonumber(ARGV[5]) or 0
-version = version + 1
-
 -- The first effect is what lack of memory refuses; from there on nothing does.
 local counted = try('ZADD', KEYS[2], expires == 0 and '+inf' or text(expires), ARGV[1])
 if type(counted) == 'table' then
   return failed(counted, 'ZADD')
 end
-local written = string.format('%016.0f%016.0f%016.0f%016.0f', version, created, now, expires) .. ARGV[2] .. ARGV[3]
 -- Native expiry comes later than ours and is the net only: with the names it takes nothing away that still counts.
 if expires == 0 then
   call('SET', KEYS[3], written)
