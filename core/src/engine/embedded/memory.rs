@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::core::Core;
 use super::file::blobs::{Blobs, Upload};
+use super::name::Name;
 use super::record::UploadId;
 use super::snapshots::{Limits, Snapshots};
 use super::storage::{Clock, Draft, Storage, Table, View, Visit};
@@ -53,7 +54,7 @@ struct State {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     identity: [u8; 16],
-    maps: [OrdMap<Arc<[u8]>, Bytes>; Table::ALL.len()],
+    maps: [OrdMap<Name, Bytes>; Table::ALL.len()],
     sequence: u64,
 }
 
@@ -153,7 +154,7 @@ impl Draft for Tables {
     }
 
     fn set(&mut self, table: Table, key: &[u8], value: Bytes) {
-        self.maps[table as usize].insert(key.into(), value);
+        self.maps[table as usize].insert(Name::from(key), value);
     }
 
     fn remove(&mut self, table: Table, key: &[u8]) {

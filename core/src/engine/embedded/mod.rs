@@ -5,6 +5,7 @@ mod expiry;
 mod file;
 mod location;
 mod memory;
+mod name;
 mod project;
 mod record;
 mod relocation;
