@@ -113,7 +113,7 @@ async fn attempts_back_off_and_are_shared() {
     for result in futures_util::future::join_all(many).await {
         assert_eq!(not_sent(result).code(), Code::Unavailable);
     }
-    assert!((4..100).contains(&proxy.accepted()), "{} attempts in 2 s", proxy.accepted());
+    assert!((2..100).contains(&proxy.accepted()), "{} attempts in 2 s", proxy.accepted());
 }
 
 #[tokio::test]
