@@ -26,6 +26,9 @@ mod background;
 mod call;
 mod contract;
 mod engine;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
 mod location;
 pub mod packed;
 mod project;

@@ -60,6 +60,26 @@ fn hash(bytes: &[u8]) -> [u8; 8] {
     short
 }
 
+/// A text is the cursor of one place in one scan, or of none.
+#[cfg(any(test, fuzzing))]
+pub(super) fn fuzz(data: &[u8]) {
+    let taken = |text: &[u8]| {
+        let Ok(cursor) = Cursor::from_utf8(text) else { return };
+        if let Some(position) = Position::parse(&cursor, b"store", "pre") {
+            assert_eq!(position.cursor(b"store", "pre"), cursor);
+            assert_eq!(Position::parse(&cursor, b"store", "other"), None);
+            assert_eq!(Position::parse(&cursor, b"other", "pre"), None);
+        }
+    };
+    taken(data);
+    // With a checksum that holds, and with the names of store and prefix too.
+    let checked = |body: &[u8]| taken(URL_SAFE_NO_PAD.encode([body, &hash(body)].concat()).as_bytes());
+    checked(data);
+    if let Some((fields, last)) = data.split_first_chunk::<24>() {
+        checked(&[&[FORMAT][..], &hash(b"store"), fields, &hash(b"pre"), last].concat());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,8 @@
 
 mod cursor;
 mod embedded;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod redis;
 mod url;
 mod version;

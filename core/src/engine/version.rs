@@ -52,6 +52,16 @@ impl Stamp {
     }
 }
 
+/// A text is the version of one stamp, or of none.
+#[cfg(any(test, fuzzing))]
+pub(super) fn fuzz(data: &[u8]) {
+    if let Ok(version) = Version::from_utf8(data)
+        && let Some(stamp) = Stamp::parse(&version)
+    {
+        assert_eq!(stamp.version(), version);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -213,6 +213,13 @@ pub struct Place {
 }
 
 impl Place {
+    /// A place in memory, which needs no server.
+    pub fn in_memory() -> Self {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let url = format!("memory:in-memory-{}", MADE.fetch_add(1, Ordering::Relaxed));
+        Self { url, in_front: String::new(), folder: None }
+    }
+
     /// A location store under a key prefix of this place.
     ///
     /// # Errors

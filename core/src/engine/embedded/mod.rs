@@ -14,6 +14,9 @@ mod storage;
 #[cfg(test)]
 mod tests;
 
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) use self::{project::fuzz as fuzz_project, record::fuzz as fuzz_record};
+
 use std::path::Path;
 use std::sync::Arc;
 

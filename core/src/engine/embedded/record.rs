@@ -176,6 +176,20 @@ pub(super) fn damaged(what: &str) -> Error {
     Error::internal(format!("a stored {what} is damaged"))
 }
 
+/// What a table holds is damaged, or is what its text form says.
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) fn fuzz(raw: &[u8]) {
+    if let Ok(record) = Record::decode(Bytes::copy_from_slice(raw)) {
+        assert_eq!(record.encode(), raw);
+    }
+    if let Ok(manifest) = Manifest::decode(raw) {
+        assert_eq!(manifest.encode(), raw);
+    }
+    if let Ok(due) = Due::decode(raw, Bytes::new()) {
+        assert_eq!(due.entry(), raw);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

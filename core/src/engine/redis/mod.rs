@@ -23,6 +23,11 @@ mod transport;
 mod url;
 mod words;
 
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) use self::{blob::fuzz as fuzz_manifest, location::fuzz as fuzz_record, project::fuzz as fuzz_entry};
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) use self::{native::fuzz as fuzz_layout, resp::fuzz as fuzz_reply};
+
 use std::sync::Arc;
 
 use self::blob::RedisRelocation;

@@ -9,6 +9,9 @@ mod redirect;
 mod sentinel;
 mod table;
 
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) use self::table::fuzz;
+
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -5,6 +5,9 @@ mod record;
 mod state;
 mod waiting;
 
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) use self::record::fuzz;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};

@@ -154,6 +154,26 @@ pub(super) fn due(table: Table, key: &[u8], at: StoreTime) -> Due {
     Due { at, table, key: key.to_vec(), mark: Bytes::new() }
 }
 
+/// What a table holds is damaged, or is what its text form says.
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) fn fuzz(raw: &[u8]) {
+    if let Ok(entry) = decode_entry(Bytes::copy_from_slice(raw)) {
+        assert_eq!(encode_entry(&entry), raw);
+    }
+    if let Ok(lease) = Lease::decode(raw) {
+        assert_eq!(lease.encode(), raw);
+    }
+    if let Ok(totals) = Totals::decode(raw) {
+        assert_eq!([totals.entries.to_be_bytes(), totals.token.to_be_bytes()].concat(), raw);
+    }
+    if let Ok(scope) = Scope::of_key(raw) {
+        assert!(raw.starts_with(scope.as_bytes()));
+        if let Ok(lock) = scope.lock(raw) {
+            assert_eq!(scope.key(&lock.namespace, &lock.key), raw);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

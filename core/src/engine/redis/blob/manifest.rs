@@ -93,6 +93,16 @@ fn number<const N: usize>(rest: &mut &[u8]) -> Option<u64> {
     std::str::from_utf8(&digits).ok()?.parse().ok()
 }
 
+/// What lies under a manifest's key is foreign, or newer, or a manifest that a reader can follow.
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) fn fuzz(raw: &[u8]) {
+    let Stored::Ours(manifest) = Stored::parse(raw) else { return };
+    assert!(raw.starts_with(b"ZLB1") && raw.len() >= LENGTH);
+    let segments = manifest.segments();
+    assert!(segments >= 1 && segments <= limits::MAX_BLOB, "{segments} segments");
+    assert!((segments - 1) * manifest.segment <= manifest.size && segments * manifest.segment >= manifest.size);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

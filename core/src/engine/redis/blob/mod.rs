@@ -13,6 +13,9 @@ mod renew;
 mod tests;
 mod wire;
 
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) use self::manifest::fuzz;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

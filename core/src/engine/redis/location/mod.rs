@@ -21,6 +21,9 @@ mod tests;
 mod tidy;
 mod writes;
 
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) use self::record::fuzz;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -45,6 +45,17 @@ fn time(raw: [u8; 8]) -> Option<StoreTime> {
     (ms <= limits::MAX_TIME_MS).then(|| StoreTime::from_unix_ms(ms))
 }
 
+/// What lies under a record's key is no record, or all of it is in what was read.
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) fn fuzz(raw: &[u8]) {
+    let Some(record) = Record::decode(Bytes::copy_from_slice(raw)) else { return };
+    let mut again = record.stamp.to_raw().to_vec();
+    again.extend(record.committed.unix_ms().to_be_bytes());
+    again.extend(record.expires.map_or(0, StoreTime::unix_ms).to_be_bytes());
+    again.extend(&record.value);
+    assert_eq!(again, raw);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

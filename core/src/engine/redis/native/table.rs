@@ -131,6 +131,17 @@ impl Table {
     }
 }
 
+/// What a node says of its Cluster is no layout, or every slot in it has a node that can be asked.
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) fn fuzz(reply: &Reply) {
+    let Some(layout) = Layout::of(reply, &Address::Tcp("asked".to_owned(), 1)) else { return };
+    assert!(!layout.ranges.is_empty());
+    for (from, to, address) in &layout.ranges {
+        assert!(from <= to && *to < SLOTS);
+        assert!(matches!(address, Address::Tcp(host, port) if !host.is_empty() && *port > 0), "{address:?}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;

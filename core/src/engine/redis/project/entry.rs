@@ -55,6 +55,18 @@ pub(super) fn live(mut raw: Bytes, now: StoreTime) -> Option<StateEntry> {
     Some(header.entry(JsonText::stored(raw).ok()?))
 }
 
+/// What lies under an entry's key is no entry, or all of it is in what was read.
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) fn fuzz(raw: &[u8]) {
+    if let Some(entry) = live(Bytes::copy_from_slice(raw), StoreTime::from_unix_ms(0)) {
+        let times = [entry.created_at, entry.updated_at, entry.expires_at.unwrap_or(StoreTime::from_unix_ms(0))];
+        let numbers: String =
+            [entry.version].into_iter().chain(times.map(StoreTime::unix_ms)).map(|number| format!("{number:016}")).collect();
+        assert_eq!(numbers.as_bytes(), &raw[..HEADER - MARK]);
+        assert_eq!(entry.value.as_bytes(), &raw[HEADER..]);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,9 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+#[cfg(any(test, fuzzing))]
+pub(in crate::engine) use self::entry::fuzz;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

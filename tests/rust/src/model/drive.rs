@@ -7,12 +7,13 @@ use zlink_store::{
     BlobReference, Condition, Cursor, Key, LocationStore, Mutation, RelocationStore, Retention, ScanRequest, ScanResult,
     StoreTime, Version, WriteRequest,
 };
-use zlink_test_conformance::place::Place;
+use super::choices::Choices;
+use crate::place::Place;
 
-use crate::blobs::Blobs;
-use crate::expect::{Mismatch, same};
-use crate::records::Records;
-use crate::scans::Scans;
+use super::blobs::Blobs;
+use super::expect::{Mismatch, same};
+use super::records::Records;
+use super::scans::Scans;
 
 const CLIENTS: usize = 3;
 const KEYS: [&str; 36] = [
@@ -57,10 +58,10 @@ const PREFIXES: [&str; 10] = ["", "", "", "", "a", "b", "k/", "\u{ff5e}", "😀"
 const REFERENCES: [&str; 6] = ["blob", "Blob", "\0", "😀", "{blob}", "blob/1"];
 const BLOB_SIZES: [usize; 8] = [0, 1, 1_000, 65_536, 262_143, 262_144, 262_145, 600_000];
 
-/// One random run.
-pub(crate) struct Driver<'a> {
+/// One run.
+pub struct Driver<'a> {
     place: &'a Place,
-    random: fastrand::Rng,
+    random: Choices<'a>,
     locations: Vec<LocationStore>,
     relocations: Vec<RelocationStore>,
     records: Records,
@@ -72,15 +73,15 @@ pub(crate) struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    /// Takes `steps` steps.
+    /// Takes `steps` steps, fewer if the choices come to their end.
     ///
     /// # Errors
-    /// The seed, the step, what was wrong, and the steps that had to do with it.
-    pub(crate) async fn run(place: &'a Place, seed: u64, steps: usize) -> Result<(), String> {
+    /// The step, what was wrong, and the steps that had to do with it.
+    pub async fn run(place: &'a Place, choices: Choices<'a>, steps: usize) -> Result<(), String> {
         let open = |error: zlink_store::Error| error.to_string();
         let mut driver = Driver {
             place,
-            random: fastrand::Rng::with_seed(seed),
+            random: choices,
             locations: (0..CLIENTS).map(|_| place.location("l")).collect::<Result<_, _>>().map_err(open)?,
             relocations: (0..CLIENTS).map(|_| place.relocation("r")).collect::<Result<_, _>>().map_err(open)?,
             records: Records::default(),
@@ -90,16 +91,19 @@ impl<'a> Driver<'a> {
             log: Vec::new(),
         };
         for step in 0..steps {
+            if driver.random.are_over() {
+                break;
+            }
             if let Err(mismatch) = driver.step().await {
-                return Err(driver.tell(seed, step, &mismatch));
+                return Err(driver.tell(step, &mismatch));
             }
         }
         Ok(())
     }
 
     /// The steps that touched what the mismatch is about, and the last few.
-    fn tell(&self, seed: u64, step: usize, mismatch: &Mismatch) -> String {
-        let mut said = format!("seed {seed}, step {step}: {}\nThe steps that had to do with it:\n", mismatch.said);
+    fn tell(&self, step: usize, mismatch: &Mismatch) -> String {
+        let mut said = format!("step {step}: {}\nThe steps that had to do with it:\n", mismatch.said);
         let last = self.log.len().saturating_sub(6);
         let concerned: Vec<_> = (self.log.iter().enumerate())
             .filter(|(at, line)| *at >= last || mismatch.about.iter().any(|about| line.contains(about.trim_matches('"'))))
@@ -168,7 +172,7 @@ impl<'a> Driver<'a> {
     }
 
     fn some_keys(&mut self, count: usize) -> Vec<&'static str> {
-        self.random.choose_multiple(KEYS.iter().copied(), count)
+        self.random.some(&KEYS, count)
     }
 
     /// Mostly one that holds.
@@ -184,7 +188,7 @@ impl<'a> Driver<'a> {
             },
             _ => {
                 let versions: Vec<_> = self.records.by_key.values().map(|record| &record.version).collect();
-                self.random.choice(versions).cloned().map_or_else(|| Version::new("x"), Ok)?
+                self.random.choice(&versions).map(|version| (*version).clone()).map_or_else(|| Version::new("x"), Ok)?
             }
         };
         Ok(Condition::Version { key: Key::new(key)?, expected })
@@ -211,7 +215,7 @@ impl<'a> Driver<'a> {
     }
 
     fn bytes(&mut self, size: usize) -> Bytes {
-        let start = self.random.u8(..);
+        let start = self.random.byte();
         (0..=u8::MAX).cycle().skip(usize::from(start)).take(size).collect()
     }
 
@@ -283,7 +287,7 @@ impl<'a> Driver<'a> {
     /// Reads a key again and again over the instant of its expiry.
     async fn wait_for_an_expiry(&mut self, client: usize) -> Result<(), Mismatch> {
         let Some((expires_at, key)) = self.records.next_expiry(self.now) else { return Ok(()) };
-        if expires_at.unix_ms() - self.now.unix_ms() > 50 {
+        if !self.random.may_wait() || expires_at.unix_ms() - self.now.unix_ms() > 50 {
             return Ok(());
         }
         while self.now < expires_at {

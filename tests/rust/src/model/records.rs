@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use bytes::Bytes;
 use zlink_store::{Condition, Mutation, PutVersion, ReadResult, Retention, StoreTime, Version, WriteRequest, WriteResult};
 
-use crate::expect::{Mismatch, same};
+use super::expect::{Mismatch, same};
 
 /// A record as it was put.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use zlink_store::{Cursor, ScanPage, ScanResult, StoreTime, limits};
 
-use crate::expect::{Mismatch, same};
-use crate::records::{Record, Records};
+use super::expect::{Mismatch, same};
+use super::records::{Record, Records};
 
 /// What became of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq)]

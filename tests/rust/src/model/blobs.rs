@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use zlink_store::{BlobPutResult, BlobReadResult, BlobRenewResult, Retention, StoreTime};
 
-use crate::expect::{Mismatch, same};
+use super::expect::{Mismatch, same};
 
 /// Blobs by reference, with their expiry; expired ones too.
 #[derive(Debug, Default)]

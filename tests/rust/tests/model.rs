@@ -3,19 +3,12 @@
 //! `ZLINK_MODEL_SEEDS` is how many seeds (or a list such as `7,9`), `ZLINK_MODEL_STEPS` how many steps each. A failure prints
 //! both, so that it can be run again, and the steps that had to do with it.
 
-mod blobs;
-mod drive;
-mod expect;
-mod records;
-mod scans;
-
 use std::sync::Arc;
 use std::{env, io};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use zlink_test_conformance::model::{Choices, Driver};
 use zlink_test_conformance::place::{Engine, Places};
-
-use crate::drive::Driver;
 
 /// A short run; the full one is 20 seeds of 5,000 steps.
 const SEEDS: u64 = 4;
@@ -33,7 +26,7 @@ fn main() -> io::Result<()> {
             let (runtime, places) = (Arc::clone(&runtime), Arc::clone(&places));
             trials.push(Trial::test(format!("{engine}/seed-{seed}"), move || {
                 let place = places.new_place(engine)?;
-                runtime.block_on(Driver::run(&place, seed, steps)).map_err(Failed::from)
+                runtime.block_on(Driver::run(&place, Choices::of_seed(seed), steps)).map_err(|said| Failed::from(format!("seed {seed}, {said}")))
             }));
         }
     }
