@@ -3,6 +3,8 @@
 mod leases;
 mod record;
 mod state;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 #[cfg(any(test, fuzzing))]

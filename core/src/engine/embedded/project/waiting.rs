@@ -71,3 +71,41 @@ impl Drop for Turn {
         self.leave();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn is_woken(turn: &Turn) -> bool {
+        turn.woken().now_or_never().is_some()
+    }
+
+    #[test]
+    fn who_is_first_wakes_the_next_in_leaving() {
+        let waiting = Arc::new(Waiting::default());
+        let [first, second, third] = [(); 3].map(|()| waiting.join(b"k"));
+        let elsewhere = waiting.join(b"other");
+        waiting.wake_first(b"k");
+        // It never looked: what woke it is for the next one, or nobody would look.
+        first.leave();
+        assert!(second.is_first() && is_woken(&second));
+        assert!(!is_woken(&third) && !is_woken(&elsewhere));
+        drop(second);
+        assert!(third.is_first() && is_woken(&third));
+        third.leave();
+        third.leave();
+        assert!(waiting.is_nobody(b"k") && !waiting.is_nobody(b"other"));
+    }
+
+    #[test]
+    fn who_is_not_first_wakes_nobody_in_leaving() {
+        let waiting = Arc::new(Waiting::default());
+        let [first, second, third] = [(); 3].map(|()| waiting.join(b"k"));
+        second.leave();
+        assert!(first.is_first() && !is_woken(&first) && !is_woken(&third));
+        waiting.wake_first(b"k");
+        assert!(is_woken(&first) && !is_woken(&first), "once for each call");
+    }
+}

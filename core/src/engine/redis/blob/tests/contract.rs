@@ -215,13 +215,24 @@ fn a_source_that_hands_over_too_little_stores_nothing() {
 #[test]
 fn something_else_under_our_key_is_left_alone() {
     let rig = Rig::start(&[]);
-    let store = rig.store();
-    // As long as a manifest, too: the first bytes decide.
+    for store in [rig.store(), rig.hosted()] {
+        leaves_alone(&rig, &store);
+    }
+}
+
+fn leaves_alone(rig: &Rig, store: &Store) {
+    // As long as a manifest, too: the first bytes decide. With a 1 in the format's place and an expiry to come, what is not
+    // ours looks like a live manifest but for its first bytes, or for the last one that it lacks.
     let [long, newer] = ["TEXT", "ZLB2"].map(|start| format!("{start:0<133}"));
+    let alike = format!("TXT1{}", "7".repeat(129));
+    let short = format!("ZLB1{}", "7".repeat(128));
     for (name, plant) in [
         ("list", vec!["RPUSH", "", "x"]),
+        ("hash", vec!["HSET", "", "x", "y"]),
         ("text", vec!["SET", "", "hello"]),
         ("long text", vec!["SET", "", &long]),
+        ("alike", vec!["SET", "", &alike]),
+        ("short", vec!["SET", "", &short]),
         ("newer", vec!["SET", "", &newer]),
     ] {
         let key = run(async {
