@@ -16,6 +16,7 @@ const {
 } = require('@zlink-systems/framework-locations-embedded');
 const { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } = require('@zlink-systems/framework-locations-redis');
 const { Project } = require('@zlink-systems/project-state');
+export const { stats } = require('@zlink-systems/store-native');
 const { createClient } = require(process.env.ZLINK_NODE_REDIS ?? 'redis6');
 // Memory that two store objects share has a name, which the public options do not give.
 const { embeddedOpening, NativeLocationStore, NativeRelocationStore } = require('@zlink-systems/store-native/internal');

@@ -3,6 +3,7 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { VERBS } from '../../conformance/stores.mjs';
 import { call, errorResult } from './calls.mjs';
 import { expect, field, Mismatch, show } from './expect.mjs';
+import { stats } from './places.mjs';
 import { withLock } from './project.mjs';
 import { Form, Vars } from './values.mjs';
 
@@ -76,6 +77,7 @@ class Runner {
     let result;
     if ('open' in step) result = this.#open(step);
     else if ('close' in step) result = await this.#close(step);
+    else if ('stats' in step) result = this.#stats(step);
     else if ('await' in step) result = await this.#underWay(step.await).result;
     else if ('withLock' in step) result = await this.#withLock(step, at);
     else result = await this.#call(step, this.#vars);
@@ -172,8 +174,9 @@ class Runner {
       exact === undefined ? this.#place.inFront + this.#vars.text(text) : this.#vars.text(exact);
     if (store !== 'project')
       return this.#place.make(store, { keyPrefix: inFront(prefix, exactPrefix), operationTimeoutMs });
-    const { workspace = 'w', exactWorkspace, project = 'p' } = step;
+    const { workspace = 'w', exactWorkspace, project = 'p', url } = step;
     return this.#place.make(store, {
+      ...(url === undefined ? {} : { url: this.#vars.text(url) }),
       workspace: inFront(workspace, exactWorkspace),
       project: this.#vars.text(project),
       operationTimeoutMs,
@@ -193,6 +196,11 @@ class Runner {
     const name = this.#vars.text(step.close);
     await this.#named.get(name).dispose();
     return { kind: 'closed' };
+  }
+
+  #stats(step) {
+    const { operations } = stats(this.#named.get(this.#vars.text(step.stats)));
+    return { kind: 'stats', operations: Object.values(operations).reduce((sum, count) => sum + count, 0) };
   }
 
   async #repeat(step, at) {

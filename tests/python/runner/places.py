@@ -36,7 +36,7 @@ class Place:
 
     def make(self, store, options):
         kind = {"location": zs.LocationStore, "relocation": zs.RelocationStore, "project": zs.Project}[store]
-        return kind(self.url, **options)
+        return kind(options.pop("url", self.url), **options)
 
     def end(self):
         if self._folder is not None:

@@ -89,6 +89,9 @@ class _Runner:
         elif "close" in step:
             await self._named[self._vars.text(step["close"])].close()
             result = {"kind": "closed"}
+        elif "stats" in step:
+            operations = self._named[self._vars.text(step["stats"])].stats().operations
+            result = {"kind": "stats", "operations": sum(operations.values())}
         elif "await" in step:
             result = await self._outcome(step)
         elif "withLock" in step:
@@ -188,6 +191,8 @@ class _Runner:
 
         if store == "project":
             options["workspace"] = in_front("workspace", "exactWorkspace", "w")
+            if "url" in step:
+                options["url"] = self._vars.text(step["url"])
             options["project"] = self._vars.text(step.get("project", "p"))
         else:
             options["key_prefix"] = in_front("prefix", "exactPrefix", "l" if store == "location" else "r")

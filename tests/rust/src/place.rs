@@ -216,7 +216,11 @@ impl Place {
     /// A place in memory, which needs no server.
     pub fn in_memory() -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
-        let url = format!("memory:in-memory-{}", MADE.fetch_add(1, Ordering::Relaxed));
+        Self::at(format!("memory:in-memory-{}", MADE.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// A place where somebody else's server is, all of it.
+    pub fn at(url: String) -> Self {
         Self { url, in_front: String::new(), folder: None }
     }
 
@@ -236,14 +240,21 @@ impl Place {
         RelocationStore::open(&self.url, self.options(prefix, TIMEOUT_MS)?)
     }
 
-    /// A project of a workspace of this place, or, `exact`, of the workspace of that very name.
+    /// A project at `url` of a workspace of this place, or, `exact`, of the workspace of that very name.
     ///
     /// # Errors
     /// As [`ProjectId::new`] and [`Project::open`].
-    pub fn project(&self, workspace: &str, exact: bool, project: &str, operation_timeout_ms: u64) -> Result<Project, Error> {
+    pub fn project(
+        &self,
+        url: &str,
+        workspace: &str,
+        exact: bool,
+        project: &str,
+        operation_timeout_ms: u64,
+    ) -> Result<Project, Error> {
         let in_front = if exact { "" } else { &self.in_front };
         let id = ProjectId::new(format!("{in_front}{workspace}"), project)?;
-        Project::open(&self.url, id, ProjectOptions::default().with_operation_timeout_ms(operation_timeout_ms))
+        Project::open(url, id, ProjectOptions::default().with_operation_timeout_ms(operation_timeout_ms))
     }
 
     /// The place's URL.

@@ -140,6 +140,10 @@ final class Run: @unchecked Sendable {
             await named[try values.text(name)]?.close()
             return ["kind": "closed"]
         }
+        if let name = step["stats"] {
+            guard let store = named[try values.text(name)] else { throw Failed(description: "no such store") }
+            return ["kind": "stats", "operations": Int64(store.begun)]
+        }
         if step["await"] != nil { return try await started(step, "await").task.value.value }
         if step["withLock"] != nil { return try await withLock(step, at) }
         let call = try calling(step, values)
@@ -235,7 +239,7 @@ final class Run: @unchecked Sendable {
         if kind == "project" {
             let workspace = try text("exactWorkspace", place.inFront + text("workspace", "w"))
             let name = try text("project", "p")
-            let project = try Project(url: place.url, workspace: workspace, project: name, operationTimeoutMs: timeout)
+            let project = try Project(url: try text("url", place.url), workspace: workspace, project: name, operationTimeoutMs: timeout)
             return .project(project, try project.locks())
         }
         let prefix = try text("exactPrefix", place.inFront + text("prefix", String(kind.prefix(1))))

@@ -36,6 +36,16 @@ impl Store {
             Self::Project(project, _) => project.close().await,
         }
     }
+
+    /// How many operations it has begun.
+    pub(crate) fn begun(&self) -> u64 {
+        let stats = match self {
+            Self::Location(store) => store.stats(),
+            Self::Relocation(store) => store.stats(),
+            Self::Project(project, _) => project.stats(),
+        };
+        stats.operations.iter().map(|(_, count)| count).sum()
+    }
 }
 
 /// The verbs that call a store, and the kind of store that they want.

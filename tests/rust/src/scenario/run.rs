@@ -127,6 +127,10 @@ impl Run<'_> {
             let store = self.named.get(&name).ok_or_else(|| format!("no store {name}"))?;
             store.close().await;
             kind("closed")
+        } else if let Some(name) = step.get("stats") {
+            let name = self.vars.text(name)?;
+            let begun = self.named.get(&name).ok_or_else(|| format!("no store {name}"))?.begun();
+            Val::fields([("kind", Val::text("stats")), ("operations", Val::Number(i64::try_from(begun).unwrap_or(i64::MAX)))])
         } else if let Some(name) = step.get("await") {
             let name = self.vars.text(name)?;
             self.started.result(&name).await?
@@ -288,7 +292,8 @@ impl Run<'_> {
         if wanted == "project" {
             let exact = step.contains_key("exactWorkspace");
             let workspace = text(if exact { "exactWorkspace" } else { "workspace" }, "w")?;
-            let project = self.place.project(&workspace, exact, &text("project", "p")?, timeout);
+            let url = text("url", self.place.url())?;
+            let project = self.place.project(&url, &workspace, exact, &text("project", "p")?, timeout);
             return Ok(project.map(|project| Store::Project(project.clone(), project.locks())));
         }
         let relocation = wanted == "relocation";

@@ -83,6 +83,8 @@ class Run(private val place: Place) : AutoCloseable {
                 val result = when {
                     step.has("open") -> open(step)
                     step.has("close") -> named.getValue(values.text(step["close"])).shutdown().let { fields("closed") }
+                    step.has("stats") ->
+                        fields("stats", "operations" to named.getValue(values.text(step["stats"])).stats().operations.values.sum())
                     step.has("await") -> started(step, "await").result.await()
                     step.has("withLock") -> withLock(step, at)
                     else -> call(step, values)
@@ -199,7 +201,7 @@ class Run(private val place: Place) : AutoCloseable {
         val timeout = (step["timeoutMs"]?.let(values::number) ?: TIMEOUT_MS).milliseconds
         if (kind == "project") {
             val workspace = text("exactWorkspace", place.inFront + text("workspace", "w"))
-            return Project.open(place.url, workspace, text("project", "p"), timeout)
+            return Project.open(text("url", place.url), workspace, text("project", "p"), timeout)
         }
         val prefix = text("exactPrefix", place.inFront + text("prefix", kind.take(1)))
         return if (kind == "relocation") {

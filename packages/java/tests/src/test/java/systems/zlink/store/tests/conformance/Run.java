@@ -18,10 +18,16 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.function.Function;
+import systems.zlink.framework.locationprovider.ZLinkLocationStore;
+import systems.zlink.framework.locationprovider.ZLinkRelocationStore;
 import systems.zlink.project.state.DistributedLocks;
 import systems.zlink.project.state.LockLease;
 import systems.zlink.project.state.LockOptions;
 import systems.zlink.project.state.Project;
+import systems.zlink.project.state.ProjectOptions;
+import systems.zlink.store.ZLinkStoreStats;
+import systems.zlink.store.ZLinkStores;
+import systems.zlink.store.internal.NativeStore;
 import systems.zlink.store.tests.support.Engine;
 
 /** Runs the steps of one scenario at a place of its own (README, Steps around them). */
@@ -127,6 +133,7 @@ final class Run implements AutoCloseable {
         } else {
             Map<String, Object> result = step.has("open") ? open(step)
                     : step.has("close") ? closeNamed(values.text(step.get("close")))
+                    : step.has("stats") ? stats(named.get(values.text(step.get("stats"))))
                     : step.has("await") ? started(step, "await").end().call()
                     : step.has("withLock") ? withLock(step, at)
                     : call(step, values).call();
@@ -273,7 +280,8 @@ final class Run implements AutoCloseable {
         if (kind.equals("project")) {
             String workspace = step.has("exactWorkspace") ? values.text(step.get("exactWorkspace"))
                     : place.inFront() + text(step, "workspace", "w");
-            Project project = place.project(workspace, text(step, "project", "p"), timeout);
+            String url = text(step, "url", place.projectUrl());
+            Project project = new Project(new ProjectOptions(url, workspace, text(step, "project", "p"), timeout));
             return new ProjectCalls.Opened(project, project.locks());
         }
         String prefix = step.has("exactPrefix") ? values.text(step.get("exactPrefix"))
@@ -298,6 +306,17 @@ final class Run implements AutoCloseable {
     private Map<String, Object> closeNamed(String name) {
         close(named.get(name));
         return Calls.fields("closed");
+    }
+
+    private static Map<String, Object> stats(Object store) {
+        ZLinkStoreStats stats = store instanceof ProjectCalls.Opened opened ? opened.project().stats()
+                // Those in memory have nothing in front of them.
+                : store instanceof NativeStore unnamed ? unnamed.stats()
+                : store instanceof ZLinkLocationStore location ? ZLinkStores.stats(location)
+                : ZLinkStores.stats((ZLinkRelocationStore) store);
+        Map<String, Object> fields = Calls.fields("stats");
+        fields.put("operations", stats.operations().values().stream().mapToLong(Long::longValue).sum());
+        return fields;
     }
 
     private void repeat(JsonObject step, String at) throws Exception {

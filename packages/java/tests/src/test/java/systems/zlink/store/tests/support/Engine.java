@@ -19,8 +19,6 @@ import systems.zlink.framework.locations.redis.ZLinkRedisLocationOptions;
 import systems.zlink.framework.locations.redis.ZLinkRedisLocationStore;
 import systems.zlink.framework.locations.redis.ZLinkRedisRelocationOptions;
 import systems.zlink.framework.locations.redis.ZLinkRedisRelocationStore;
-import systems.zlink.project.state.Project;
-import systems.zlink.project.state.ProjectOptions;
 import systems.zlink.store.internal.InMemory;
 import systems.zlink.framework.locationprovider.ZLinkLocationStore;
 import systems.zlink.framework.locationprovider.ZLinkRelocationStore;
@@ -109,13 +107,13 @@ public enum Engine {
             };
         }
 
-        public Project project(String workspace, String project, Duration timeout) {
-            String url = switch (engine) {
+        /** Where a project of this place is opened. */
+        public String projectUrl() {
+            return switch (engine) {
                 case MEMORY -> "memory:" + address;
                 case FILE -> folder.toUri().toString();
                 case REDIS, SENTINEL, CLUSTER -> address;
             };
-            return new Project(new ProjectOptions(url, workspace, project, timeout));
         }
 
         @Override
