@@ -151,6 +151,7 @@ test: ## installs and starts what the tests need, and runs all of them
 	@tests/tools/jdk 25 >/dev/null
 	@$(MAKE) --no-print-directory test-rust
 	@$(MAKE) --no-print-directory test-servers
+	@$(MAKE) --no-print-directory test-fuzz
 	@$(MAKE) --no-print-directory test-node
 	@$(MAKE) --no-print-directory test-java
 	@$(MAKE) --no-print-directory test-python
@@ -175,6 +176,11 @@ test-servers: servers ## the scenarios, as a user with the least rights, and the
 		PATH="$$folder:$$PATH" $(RUN) $$server $(CARGO_TEST) -q --lib -- engine::redis::location engine::redis::blob \
 			engine::redis::tests::scripts engine::redis::tests::greeting engine::redis::tests::acked; \
 	done
+
+.PHONY: test-fuzz
+test-fuzz: ## random URLs, cursors, records, replies, JSON and steps, 30 s each, beginning with the inputs that are kept
+	@tests/tools/install c++:g++
+	@$(RUN) fuzz tests/fuzz/run
 
 .PHONY: test-node
 test-node: servers build-node ## the Node packages and the scenarios, from Node
@@ -239,6 +245,7 @@ test-faults: servers ## crashes, kills and restarts
 lint: ## formatting, clippy, TypeScript, Javadoc, Python
 	@echo "== Lints"
 	cargo fmt --all --check
+	cargo fmt --check --manifest-path tests/fuzz/Cargo.toml
 	cargo clippy --workspace --all-targets -- -D warnings
 	cd $(NODE) && npm ci --no-audit --no-fund --silent && npm run --silent lint
 	@$(MAKE) --no-print-directory lint-javadoc

@@ -4,8 +4,11 @@
 use crate::contract::JsonText;
 use crate::engine::fuzz as engine;
 
-/// The targets, by name; `tests/fuzz/corpus` has a folder of kept inputs for each.
-pub const TARGETS: [(&str, fn(&[u8])); 5] =
+/// A name, and what takes any bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// The targets; `tests/fuzz/corpus` has a folder of kept inputs for each.
+pub const TARGETS: [Target; 5] =
     [("url", engine::url), ("cursor", engine::cursor), ("record", engine::record), ("reply", engine::reply), ("json", json)];
 
 /// JSON text is refused, or comes in a form that stays as it is.

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::fs;
 
+use zlink_test_conformance::model::{Choices, Driver};
+use zlink_test_conformance::place::Place;
 use zlink_test_conformance::scenario::{files, folder, scenarios};
 
 #[test]
@@ -51,5 +53,17 @@ fn the_schema_refuses_what_the_runners_do_not_know() {
             "scenarios": [{ "name": "n", "clause": "a sentence of the contract", "steps": [step] }],
         });
         assert!(!validator.is_valid(&file), "{file} is taken");
+    }
+}
+
+/// What fuzzing kept: choices of steps on stores in memory, whose answers are compared with the model.
+#[tokio::test]
+async fn the_kept_steps_find_nothing() {
+    let kept: Vec<_> = fs::read_dir(folder().join("../fuzz/corpus/steps")).unwrap().collect();
+    assert!(kept.len() >= 100, "only {} inputs", kept.len());
+    for input in kept {
+        let path = input.unwrap().path();
+        let ended = Driver::run(&Place::in_memory(), Choices::Given(&fs::read(&path).unwrap()), usize::MAX).await;
+        assert_eq!(ended, Ok(()), "{}", path.display());
     }
 }

@@ -99,7 +99,7 @@ pub(in crate::engine) fn fuzz(raw: &[u8]) {
     let Stored::Ours(manifest) = Stored::parse(raw) else { return };
     assert!(raw.starts_with(b"ZLB1") && raw.len() >= LENGTH);
     let segments = manifest.segments();
-    assert!(segments >= 1 && segments <= limits::MAX_BLOB, "{segments} segments");
+    assert!((1..=limits::MAX_BLOB).contains(&segments), "{segments} segments");
     assert!((segments - 1) * manifest.segment <= manifest.size && segments * manifest.segment >= manifest.size);
 }
 

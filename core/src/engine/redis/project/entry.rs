@@ -55,15 +55,18 @@ pub(super) fn live(mut raw: Bytes, now: StoreTime) -> Option<StateEntry> {
     Some(header.entry(JsonText::stored(raw).ok()?))
 }
 
-/// What lies under an entry's key is no entry, or all of it is in what was read.
+/// What lies under an entry's key is no entry, or is written and read again as what it was read as (an instant past the last
+/// one is that).
 #[cfg(any(test, fuzzing))]
 pub(in crate::engine) fn fuzz(raw: &[u8]) {
-    if let Some(entry) = live(Bytes::copy_from_slice(raw), StoreTime::from_unix_ms(0)) {
-        let times = [entry.created_at, entry.updated_at, entry.expires_at.unwrap_or(StoreTime::from_unix_ms(0))];
-        let numbers: String =
-            [entry.version].into_iter().chain(times.map(StoreTime::unix_ms)).map(|number| format!("{number:016}")).collect();
-        assert_eq!(numbers.as_bytes(), &raw[..HEADER - MARK]);
-        assert_eq!(entry.value.as_bytes(), &raw[HEADER..]);
+    let start = StoreTime::from_unix_ms(0);
+    if let Some(entry) = live(Bytes::copy_from_slice(raw), start) {
+        let times = [entry.created_at, entry.updated_at, entry.expires_at.unwrap_or(start)];
+        let numbers = [entry.version].into_iter().chain(times.map(StoreTime::unix_ms));
+        let mut again = numbers.map(|number| format!("{number:016}")).collect::<String>().into_bytes();
+        again.extend([0; MARK]);
+        again.extend(entry.value.as_bytes());
+        assert_eq!(live(again.into(), start), Some(entry));
     }
 }
 
