@@ -26,7 +26,9 @@ fn main() -> io::Result<()> {
             let (runtime, places) = (Arc::clone(&runtime), Arc::clone(&places));
             trials.push(Trial::test(format!("{engine}/seed-{seed}"), move || {
                 let place = places.new_place(engine)?;
-                runtime.block_on(Driver::run(&place, Choices::of_seed(seed), steps)).map_err(|said| Failed::from(format!("seed {seed}, {said}")))
+                runtime
+                    .block_on(Driver::run(&place, Choices::of_seed(seed), steps))
+                    .map_err(|said| Failed::from(format!("seed {seed}, {said}")))
             }));
         }
     }

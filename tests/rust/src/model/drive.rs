@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
+use super::choices::Choices;
+use crate::place::Place;
 use bytes::Bytes;
 use zlink_store::{
     BlobReference, Condition, Cursor, Key, LocationStore, Mutation, RelocationStore, Retention, ScanRequest, ScanResult,
     StoreTime, Version, WriteRequest,
 };
-use super::choices::Choices;
-use crate::place::Place;
 
 use super::blobs::Blobs;
 use super::expect::{Mismatch, same};

@@ -1,6 +1,7 @@
 //! The way to the server, on real servers, through a proxy and against fake ones.
 
 mod acked;
+mod clock;
 mod cluster;
 mod connecting;
 mod credentials;
