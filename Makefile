@@ -159,7 +159,7 @@ test: ## installs and starts what the tests need, and runs all of them
 	@$(MAKE) --no-print-directory test-swift
 	@$(MAKE) --no-print-directory test-interop
 	@$(MAKE) --no-print-directory test-same
-	@$(MAKE) --no-print-directory test-faults
+	@$(MAKE) --no-print-directory test-faults-short
 	@tests/tools/summary
 
 .PHONY: test-rust
@@ -226,18 +226,41 @@ test-kotlin: servers build-kotlin ## the Kotlin artifact and the scenarios, from
 test-swift: build-swift ## what Swift's hand-written layer uses is there in what is generated (nothing is compiled)
 	@$(RUN) swift node --test packages/swift/check.test.mjs
 
-.PHONY: test-interop
-test-interop: servers build-node build-java build-python build-kotlin ## what one language wrote, another reads: on one Redis, and in one folder
-	@$(call TOOLS,zlink-test-servers) -q
+# What a process that obeys others needs in Java.
+.PHONY: interop-java
+interop-java: build-java
 	@mvn -q -B -ntp -f tests/interop/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/interop-java.libraries"
 	@echo "$(JARS):$$(cat target/interop-java.libraries)" > target/interop-java.classpath
+
+.PHONY: test-interop
+test-interop: servers build-node interop-java build-python build-kotlin ## what one language wrote, another reads: on one Redis, and in one folder
+	@$(call TOOLS,zlink-test-servers) -q
 	@echo "== Interop: processes of two languages on the same data"
 	@$(RUN) interop node --test tests/interop/interop.test.mjs tests/interop/waiters.test.mjs
 
+# With the features of all packages, so that nothing is compiled again. Most of these tests wait: many go on side by side.
+CARGO_FAULTS := RUST_TEST_THREADS=12 cargo test --workspace --no-fail-fast \
+	$(addprefix --test ,backup cancel checker full growth kill second sync redis)
+# What Java has in the long form only: what needs the most time, or is the same as for others.
+LONG_ONLY := $(addprefix --skip java::,cut_at_random_bytes sentinels_promote_a_replica_that_lacks a_cluster_promotes_a_replica_that_lacks \
+	restarted_with_much_to_load under_sentinels in_a_cluster a_patient_caller)
+
+.PHONY: faults
+faults: servers build-node build-java interop-java
+	@rm -rf target/faults
+
 .PHONY: test-faults
-test-faults: servers ## crashes, kills and restarts
-	@echo "== Faults: processes killed, servers restarted, links cut"
-	@$(RUN) faults cargo test -p zlink-test-faults
+test-faults: faults ## crashes, kills, cuts and failovers under load, from the core, Node and Java; ends with a table
+	@echo "== Faults: processes killed, servers restarted, links cut; the long form"
+	@$(call survived,env ZLINK_FAULTS=long $(CARGO_FAULTS))
+
+.PHONY: test-faults-short
+test-faults-short: faults ## the same for a few minutes
+	@echo "== Faults: processes killed, servers restarted, links cut; the short form"
+	@$(call survived,env $(CARGO_FAULTS) -- $(LONG_ONLY))
+
+# The table is printed whatever came of the tests; it fails too, if something is lost that must not be.
+survived = status=0; $(RUN) faults $(1) || status=$$?; target/debug/survived || status=1; exit $$status
 
 # ---- lints ---------------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-//! Operations that are dropped at random moments, a thousand of each kind, and what must be so afterwards.
+//! Operations that are dropped at random moments, many of each kind, and what must be so afterwards.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,12 +13,17 @@ use tokio::sync::Barrier;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 use zlink_store::{
-    BlobReadResult, BlobReference, Error, Key, LocationStore, Mutation, Operation, Payload, PayloadSource, RelocationStore,
-    Retention, ScanRequest, ScanResult, WriteRequest,
+    BlobReadResult, BlobReference, Error, Key, Mutation, Payload, PayloadSource, RelocationStore, Retention, ScanRequest,
+    ScanResult, WriteRequest,
 };
 
+use crate::is_long;
+use crate::party::{Answer, Location, Project, Relocation};
+
 /// Operations of each kind.
-const EACH: u32 = 1_000;
+fn each() -> u32 {
+    if is_long() { 1_000 } else { 250 }
+}
 const AT_ONCE: usize = 8;
 /// Groups of records that one commit writes, and the records of one.
 const GROUPS: u32 = 20;
@@ -30,11 +35,11 @@ const BLOB: usize = 300_000;
 /// No operation may take longer, dropped or not.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Drops a thousand operations of each kind, checks that none was done in part, and deletes everything.
+/// Drops many operations (a thousand in the long form) of each kind, checks that none was done in part, and deletes everything.
 ///
 /// # Panics
 /// If something is torn, or an operation that is not dropped fails.
-pub async fn drop_each_kind(store: &LocationStore, blobs: &RelocationStore) {
+pub async fn drop_each_kind(store: &Location, blobs: &Relocation) {
     let retention = Retention::from_ms(3_600_000).expect("a legal retention");
     for number in 0..GROUPS {
         store.write(group(number, 0, Some(retention))).await.expect("a write");
@@ -55,14 +60,13 @@ pub async fn drop_each_kind(store: &LocationStore, blobs: &RelocationStore) {
     drop_some("first page", |_| store.scan(ScanRequest::new("g", 5))).await;
     drop_some("delete", |number| store.write(without(number))).await;
     groups_are_whole(store).await;
-    drop_some("blob ping", |_| blobs.ping()).await;
     drop_some("blob read", |number| blobs.read(old(number))).await;
     drop_some("blob renewal", |number| blobs.renew(old(number), retention)).await;
     drop_some("blob delete", |number| blobs.delete(old(number))).await;
     drop_some("blob put", |number| blobs.put(new(number), content(number), retention)).await;
 
-    assert_eq!((store.stats().in_flight, blobs.stats().in_flight), (0, 0), "what was dropped counts as in flight");
-    let reads = (0..=EACH).map(|number| blobs.read(new(number)).map(move |read| (number, read.expect("a read"))));
+    assert_eq!((store.in_flight(), blobs.in_flight()), (0, 0), "what was dropped counts as in flight");
+    let reads = (0..=each()).map(|number| blobs.read(new(number)).map(move |read| (number, read.expect("a read"))));
     let mut reads = stream::iter(reads).buffer_unordered(AT_ONCE);
     while let Some((number, read)) = reads.next().await {
         assert!(!matches!(read, BlobReadResult::Found { bytes, .. } if bytes != content(number)), "blob {number} is torn");
@@ -70,34 +74,72 @@ pub async fn drop_each_kind(store: &LocationStore, blobs: &RelocationStore) {
     for number in 0..GROUPS {
         store.write(without(number)).await.expect("a delete");
     }
-    let deletes = (0..BLOBS).map(old).chain((0..=EACH).map(new)).map(|reference| blobs.delete(reference));
+    let deletes = (0..BLOBS).map(old).chain((0..=each()).map(new)).map(|reference| blobs.delete(reference));
     stream::iter(deletes).buffer_unordered(AT_ONCE).for_each(async |deleted| deleted.expect("a delete")).await;
 }
 
+/// Drops many operations (a thousand in the long form) of each kind of a project; afterwards every lock can be had, from `other` too.
+///
+/// # Panics
+/// If a lock is left behind, or an operation that is not dropped fails.
+pub async fn drop_each_kind_of_project(project: &Project, other: &Project) {
+    let state = project.state();
+    let entry = |number: u32| format!("e{}", number % GROUPS);
+    let lock = |number: u32| format!("l{}", number % 4);
+    drop_some("set", |number| state.set(&entry(number), u64::from(number), None)).await;
+    drop_some("look", |number| state.get(&entry(number))).await;
+    drop_some("delete of an entry", |number| state.delete(&entry(number), None)).await;
+    let lease = 30_000;
+    drop_each(
+        "acquire",
+        |number| project.locks().acquire(&lock(number), 0, lease),
+        async |grant| {
+            if let Some(grant) = grant {
+                assert!(grant.release().await.expect("a release"), "a lease is lost");
+            }
+        },
+    )
+    .await;
+    for number in 0..4 {
+        let grant = other.locks().acquire(&lock(number), 10_000, lease).await.expect("an acquire").expect("a free lock");
+        assert!(grant.release().await.expect("a release"), "a lease is lost");
+    }
+}
+
 /// Drops operations, each at some moment of the time that it takes.
-async fn drop_some<T: 'static>(name: &str, operation: impl Fn(u32) -> Operation<T>) {
+async fn drop_some<T>(name: &str, operation: impl Fn(u32) -> Answer<T>) {
+    drop_each(name, operation, async |_| {}).await;
+}
+
+/// The same; what is not dropped is handed to `then`.
+async fn drop_each<T>(name: &str, operation: impl Fn(u32) -> Answer<T>, then: impl AsyncFn(T)) {
     let mut random = fastrand::Rng::with_seed(3);
     let began = now();
-    timeout(PATIENCE, operation(0)).await.unwrap_or_else(|_| panic!("{name} hangs")).unwrap_or_else(|error| panic!("{error}"));
+    let first = timeout(PATIENCE, operation(0)).await.unwrap_or_else(|_| panic!("{name} hangs"));
     let mut longest = now() - began;
+    then(first.unwrap_or_else(|error| panic!("{name}: {error}"))).await;
     let (mut number, mut done) = (0, 0);
-    while number < EACH {
+    while number < each() {
         let batch: Vec<_> = (0..AT_ONCE)
             .map(|_| {
                 number += 1;
                 done_within(longest.mul_f64(random.f64() * 1.5), operation(number))
             })
             .collect();
-        let answered = join_all(batch).await.into_iter().filter(|done| *done).count();
-        done += answered;
+        let answered: Vec<T> = join_all(batch).await.into_iter().flatten().collect();
+        done += answered.len();
         // As many are to be dropped as are let be.
-        longest = longest.mul_f64(if answered > AT_ONCE / 2 { 0.9 } else { 1.1 });
+        longest = longest.mul_f64(if answered.len() > AT_ONCE / 2 { 0.9 } else { 1.1 });
+        for answer in answered {
+            then(answer).await;
+        }
     }
-    assert!(done > 50 && done < number as usize - 50, "{name}: {done} of {number} were done before they were dropped");
+    let few = number as usize / 20;
+    assert!(done > few && done < number as usize - few, "{name}: {done} of {number} were done before they were dropped");
 }
 
-/// Whether it was done in that time; if not, it is dropped. It is polled once in any case.
-async fn done_within<T: 'static>(time: Duration, operation: Operation<T>) -> bool {
+/// What it gave in that time; else it is dropped. It is polled once in any case.
+async fn done_within<T>(time: Duration, operation: Answer<T>) -> Option<T> {
     let end = now() + time;
     let over = async {
         // A timer is too coarse for the end of it.
@@ -110,8 +152,8 @@ async fn done_within<T: 'static>(time: Duration, operation: Operation<T>) -> boo
     };
     tokio::select! {
         biased;
-        result = operation => result.map(|_| true).unwrap_or_else(|error| panic!("{error}")),
-        () = over => false,
+        result = operation => Some(result.unwrap_or_else(|error| panic!("{error}"))),
+        () = over => None,
     }
 }
 
@@ -121,7 +163,7 @@ fn now() -> Instant {
 }
 
 /// All records of a group are of one commit, or none is there.
-async fn groups_are_whole(store: &LocationStore) {
+async fn groups_are_whole(store: &Location) {
     let mut groups = BTreeMap::<String, Vec<Bytes>>::new();
     let mut request = ScanRequest::new("g", 1_000);
     loop {

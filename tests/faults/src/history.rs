@@ -1,6 +1,7 @@
 //! What every client did and was told.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -30,6 +31,12 @@ pub struct Log {
     pub refused: HashMap<u64, String>,
     /// Writes whose value somebody saw.
     pub seen: HashSet<u64>,
+    /// What was acknowledged within may be lost, if anything may.
+    pub window: Option<RangeInclusive<u64>>,
+    /// The leases that were granted.
+    pub grants: Vec<Granted>,
+    /// Which write made which version of an entry of state.
+    pub entries: HashMap<(String, u64), u64>,
     /// The counters.
     pub counters: BTreeMap<String, Tally>,
     /// What was counted.
@@ -43,6 +50,21 @@ pub struct Log {
 pub struct Put {
     version: Version,
     expires_at: Option<StoreTime>,
+}
+
+/// One lease, in instants of the history.
+#[derive(Clone, Debug)]
+pub struct Granted {
+    /// The lock.
+    pub lock: String,
+    /// The fencing token.
+    pub token: u64,
+    /// When it was asked for.
+    pub begun: u64,
+    /// When it was there.
+    pub granted: u64,
+    /// When it was about to be given back.
+    pub over: u64,
 }
 
 /// What was said of a counter's increments.
@@ -94,6 +116,25 @@ impl Log {
     /// Writes down something that must not be.
     pub fn problem(&mut self, problem: Problem, said: String) {
         self.problems.push((problem, said));
+    }
+
+    /// How many changes of a register were acknowledged when that could still be lost.
+    pub fn losable(&self, register: &str) -> u64 {
+        let Some(window) = &self.window else { return 0 };
+        let ops = self.registers.get(register).into_iter().flatten();
+        ops.filter(|op| op.set.is_some() && op.ended.is_some_and(|ended| window.contains(&ended))).count() as u64
+    }
+
+    /// Somebody was told, or saw, that version `version` of an entry was written by `id`.
+    pub fn saw_entry(&mut self, key: &str, version: u64, id: u64) {
+        self.seen.insert(id);
+        // A version counts the writes of an entry, so it comes again when some of them are lost.
+        if self.window.is_none()
+            && let Some(other) = self.entries.insert((key.to_owned(), version), id)
+            && other != id
+        {
+            self.problem(Problem::Reused, format!("version {version} of {key} belongs to writes {other} and {id}"));
+        }
     }
 
     /// Adds an operation of a register.

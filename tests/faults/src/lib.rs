@@ -15,13 +15,28 @@ pub mod drops;
 pub mod history;
 pub mod ledger;
 pub mod linear;
+pub mod party;
 pub mod process;
+pub mod report;
 pub mod trace;
 pub mod verdict;
+pub mod window;
 pub mod work;
 pub mod workload;
 
-/// How many times as long as by default the tests of the Redis engine go on: `ZLINK_FAULT_ROUNDS`, 1 by default.
+/// Whether the tests run in their long form: `ZLINK_FAULTS=long`.
+///
+/// # Panics
+/// If it says anything else.
+pub fn is_long() -> bool {
+    match std::env::var("ZLINK_FAULTS").as_deref() {
+        Ok("long") => true,
+        Ok("short") | Err(_) => false,
+        Ok(other) => panic!("ZLINK_FAULTS is {other}; it can be long or short"),
+    }
+}
+
+/// How many times as long as in the short form the tests of the Redis engine go on.
 pub fn rounds() -> u32 {
-    std::env::var("ZLINK_FAULT_ROUNDS").ok().map_or(1, |text| text.parse().expect("a number"))
+    if is_long() { 2 } else { 1 }
 }

@@ -307,6 +307,3 @@ impl Place {
 pub fn check_all<K: Clone>(registers: &HashMap<K, Vec<Op>>) -> Vec<(K, Failure)> {
     registers.iter().filter_map(|(name, ops)| check(None, ops).err().map(|failure| (name.clone(), failure))).collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,18 +1,22 @@
 //! A process that works on the file engine is killed, again and again, sometimes while it opens the folder.
 //!
-//! `ZLINK_KILL_ROUNDS` is the number of rounds, 50 by default.
+//! 200 rounds in the long form; `ZLINK_KILL_ROUNDS` is another number of them.
 
 use std::thread;
 use std::time::Duration;
 
+use zlink_test_faults::is_long;
 use zlink_test_faults::ledger::Ledger;
 use zlink_test_faults::process::Worker;
+use zlink_test_faults::report::file_row;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_crash-writer");
 
 #[test]
 fn nothing_acknowledged_is_lost_or_torn_when_the_process_is_killed() {
-    let rounds: usize = std::env::var("ZLINK_KILL_ROUNDS").ok().map_or(50, |rounds| rounds.parse().expect("a number"));
+    let rounds: usize = std::env::var("ZLINK_KILL_ROUNDS")
+        .ok()
+        .map_or(if is_long() { 200 } else { 20 }, |rounds| rounds.parse().expect("a number"));
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("store");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -41,5 +45,6 @@ fn nothing_acknowledged_is_lost_or_torn_when_the_process_is_killed() {
     }
     runtime.block_on(ledger.check(&store));
     eprintln!("{} acknowledged commits", ledger.acknowledged);
+    file_row("kill -9 of a process that uses the file engine", ledger.acknowledged as u64).write();
     assert!(ledger.acknowledged > rounds, "hardly anything was done");
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use zlink_test_faults::disk::{self, Durable};
 use zlink_test_faults::ledger::Ledger;
 use zlink_test_faults::process::Worker;
+use zlink_test_faults::report::file_row;
 use zlink_test_faults::trace::{self, Call};
 use zlink_test_faults::work::{self, Orders};
 
@@ -30,6 +31,7 @@ fn no_commit_is_acknowledged_before_its_sync() {
         let calls = trace::parse(&fs::read_to_string(&log).expect("a trace"));
         let (commits, blobs) = check_order(&calls);
         eprintln!("{writers} writers: {commits} commits and {blobs} blobs were synced before they were acknowledged");
+        file_row(&format!("acknowledged only after its sync, {writers} writers"), (commits + blobs) as u64).write();
         assert!(commits >= 40 * writers && blobs > 0);
     }
 }
@@ -96,6 +98,7 @@ fn what_was_synced_is_enough_after_a_power_cut() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut rng = fastrand::Rng::new();
     let seed = rng.get_seed();
+    let mut acknowledged = 0;
     for round in 0..rounds {
         let folder = tempfile::tempdir().expect("a folder");
         let (store, log) = (folder.path().join("store"), folder.path().join("trace"));
@@ -107,6 +110,7 @@ fn what_was_synced_is_enough_after_a_power_cut() {
         thread::sleep(Duration::from_micros(rng.u64(0..1_500_000)));
         let mut ledger = Ledger::default();
         worker.kill().iter().for_each(|line| ledger.hear(line));
+        acknowledged += ledger.acknowledged as u64;
         let durable = Durable::follow(&trace::parse(&fs::read_to_string(&log).expect("a trace")));
         // What was not synced is gone altogether, or some sectors of it are there, as the disk happened to write them.
         for survivors in [0, 50, 90] {
@@ -121,4 +125,5 @@ fn what_was_synced_is_enough_after_a_power_cut() {
             runtime.block_on(ledger.clone().check(&copy));
         }
     }
+    file_row("power cut: the folder cut back to what was synced", acknowledged).write();
 }

@@ -38,8 +38,10 @@ public class Participant {
     static final int IN_FILE_FROM = 64 * 1024;
     static final Gson GSON = new Gson();
     static final Map<Integer, Object> STORES = new ConcurrentHashMap<>();
-    /** What cancels the requests under way. */
+    /** What cancels the requests under way: every other one in this way … */
     static final Map<Integer, AtomicBoolean> CANCELLED = new ConcurrentHashMap<>();
+    /** … and the rest through the futures of the stages. */
+    static final Map<Integer, CompletableFuture<?>> STAGES = new ConcurrentHashMap<>();
     /** The locks of each invocation, by its number; and leases, by theirs. */
     static final Map<Integer, Invocation> INVOCATIONS = new ConcurrentHashMap<>();
     static final Map<Integer, LockLease> LEASES = new ConcurrentHashMap<>();
@@ -64,6 +66,7 @@ public class Participant {
 
     static void answer(JsonObject request, JsonObject result, Throwable failure) {
         CANCELLED.remove(number(request, "id"));
+        STAGES.remove(number(request, "id"));
         JsonObject answer = new JsonObject();
         answer.add("id", request.get("id"));
         Throwable thrown = failure instanceof CompletionException ? failure.getCause() : failure;
@@ -109,8 +112,12 @@ public class Participant {
     static CompletionStage<JsonObject> obey(JsonObject request, ZLinkStoreCancellation cancellation) {
         String verb = text(request, "do");
         if (verb.equals("cancel")) {
-            AtomicBoolean cancelled = CANCELLED.get(number(request, "request"));
-            if (cancelled != null) {
+            int number = number(request, "request");
+            AtomicBoolean cancelled = CANCELLED.get(number);
+            CompletableFuture<?> stage = STAGES.get(number);
+            if (number % 2 == 0 && stage != null) {
+                stage.cancel(true);
+            } else if (cancelled != null) {
                 cancelled.set(true);
             }
             return CompletableFuture.completedFuture(new JsonObject());
@@ -132,31 +139,46 @@ public class Participant {
                 return CompletableFuture.supplyAsync(() -> close(STORES.get(store)), task -> new Thread(task).start());
             }
             case "read" -> {
-                return location(store).read(new ZLinkStoreKey(text(request, "key")), cancellation).thenApply(Participant::told);
+                return cancellable(request, location(store).read(new ZLinkStoreKey(text(request, "key")), cancellation))
+                        .thenApply(Participant::told);
             }
             case "write" -> {
                 ZLinkStoreWriteRequest write = write(request);
-                return location(store).write(write, cancellation).thenApply(Participant::told);
+                return cancellable(request, location(store).write(write, cancellation))
+                        .thenApply(Participant::told);
             }
             case "scan" -> {
                 ZLinkStoreScanCursor cursor = request.has("cursor") ? new ZLinkStoreScanCursor(text(request, "cursor")) : null;
                 ZLinkStoreScanRequest scan = new ZLinkStoreScanRequest(text(request, "prefix"), cursor, request.get("limit").getAsInt());
-                return location(store).scan(scan, cancellation).thenApply(Participant::told);
+                return cancellable(request, location(store).scan(scan, cancellation))
+                        .thenApply(Participant::told);
             }
             case "put" -> {
-                return relocation(store).put(reference(request), bytes(request), retention(request), cancellation).thenApply(Participant::told);
+                return cancellable(request, relocation(store).put(reference(request), bytes(request), retention(request), cancellation))
+                        .thenApply(Participant::told);
             }
             case "blobRead" -> {
-                return relocation(store).read(reference(request), cancellation).thenApply(Participant::told);
+                return cancellable(request, relocation(store).read(reference(request), cancellation))
+                        .thenApply(Participant::told);
             }
             case "renew" -> {
-                return relocation(store).renew(reference(request), retention(request), cancellation).thenApply(Participant::told);
+                return cancellable(request, relocation(store).renew(reference(request), retention(request), cancellation))
+                        .thenApply(Participant::told);
             }
             case "blobDelete" -> {
-                return relocation(store).delete(reference(request), cancellation).thenApply(nothing -> new JsonObject());
+                return cancellable(request, relocation(store).delete(reference(request), cancellation))
+                        .thenApply(nothing -> new JsonObject());
             }
             default -> throw new IllegalStateException(request.toString());
         }
+    }
+
+    /** A stage that a later request may cancel. */
+    static <T> CompletionStage<T> cancellable(JsonObject request, CompletionStage<T> stage) {
+        if (!stage.toCompletableFuture().isDone()) {
+            STAGES.put(number(request, "id"), stage.toCompletableFuture());
+        }
+        return stage;
     }
 
     static CompletionStage<JsonObject> state(Project project, String verb, JsonObject request, ZLinkStoreCancellation cancellation) {

@@ -36,9 +36,13 @@ async fn fill(folder: &Path) -> Result<(), String> {
     let mut may_be = vec![0];
     write(&store, 0).await.map_err(text)?;
     let mut refused = 0;
+    let mut acknowledged = 0;
     for number in 1..COMMITS {
         match write(&store, number).await {
-            Ok(()) => may_be = vec![number],
+            Ok(()) => {
+                acknowledged += 1;
+                may_be = vec![number];
+            }
             Err(error) => {
                 refused += 1;
                 if !matches!(error.code(), Code::OutOfMemory | Code::Unavailable) || !error.retryable() {
@@ -62,6 +66,7 @@ async fn fill(folder: &Path) -> Result<(), String> {
     }
     store.close().await;
     println!("recovered after {refused}");
+    println!("acknowledged {acknowledged}");
     Ok(())
 }
 

@@ -2,28 +2,29 @@
 
 use std::sync::Arc;
 
-use zlink_store::{BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, RelocationStore, Retention};
+use zlink_store::{BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Retention};
 
 use super::value::blob;
 use super::{Asked, RETENTION_MS, Shared};
 use crate::history::Lost;
 use crate::linear::{Guard, Op, State};
+use crate::party::Relocation;
 use crate::verdict::Problem;
 
 pub(super) struct Client {
     number: u32,
-    store: RelocationStore,
+    store: Relocation,
     at: Arc<Shared>,
     random: fastrand::Rng,
 }
 
 impl Client {
-    pub(super) fn new(number: u32, store: RelocationStore, at: Arc<Shared>) -> Self {
+    pub(super) fn new(number: u32, store: Relocation, at: Arc<Shared>) -> Self {
         Self { number, store, at, random: fastrand::Rng::with_seed(u64::from(number)) }
     }
 
     pub(super) async fn run(mut self) {
-        while !self.at.stopped() {
+        while self.at.goes_on(&mut self.random).await {
             let reference = self.random.usize(..self.at.plan.blobs.len());
             match self.random.u8(..10) {
                 0..=3 => {

@@ -4,20 +4,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use zlink_store::{
-    Condition, LocationStore, Mutation, PutVersion, ReadResult, Retention, StoreTime, Version, WriteRequest, WriteResult,
-};
+use zlink_store::{Condition, Mutation, PutVersion, ReadResult, Retention, StoreTime, Version, WriteRequest, WriteResult};
 
 use super::registers::{OPENING, Purpose};
 use super::value::{Said, said, value};
 use super::{Asked, RETENTION_MS, Shared};
 use crate::history::Lost;
 use crate::linear::{Guard, Op, State};
+use crate::party::Location;
 use crate::verdict::Problem;
 
 pub(super) struct Client {
     number: u32,
-    pub(super) store: LocationStore,
+    pub(super) store: Location,
     pub(super) at: Arc<Shared>,
     pub(super) random: fastrand::Rng,
     /// What it saw last of each register.
@@ -56,7 +55,7 @@ impl Expected {
 }
 
 impl Client {
-    pub(super) fn new(number: u32, store: LocationStore, at: Arc<Shared>) -> Self {
+    pub(super) fn new(number: u32, store: Location, at: Arc<Shared>) -> Self {
         Self { number, store, at, random: fastrand::Rng::with_seed(u64::from(number)), known: HashMap::new() }
     }
 
@@ -71,7 +70,7 @@ impl Client {
     }
 
     pub(super) async fn run(mut self) {
-        while !self.at.stopped() {
+        while self.at.goes_on(&mut self.random).await {
             self.step().await;
         }
     }
@@ -306,7 +305,7 @@ impl Client {
             at.history.with(|log| {
                 let tally = log.counters.get(name).copied().unwrap_or_default();
                 let said = format!("{name} is {number} after {} increments and {} unknown ones", tally.applied, tally.unknown);
-                if number < tally.applied {
+                if number + log.losable(name) < tally.applied {
                     log.problem(Problem::Lost, said);
                 } else if number > tally.applied + tally.unknown {
                     log.problem(Problem::Twice, said);

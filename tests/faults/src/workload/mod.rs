@@ -2,6 +2,7 @@
 
 mod blobs;
 mod location;
+mod project;
 mod registers;
 mod scans;
 mod value;
@@ -12,14 +13,18 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use zlink_store::{
-    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Code, Condition, Key, KeyPrefix, LocationStore, Mutation,
-    Operation, ReadResult, RelocationStore, Retention, ScanRequest, ScanResult, StoreOptions, WriteRequest, WriteResult,
+    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Code, Condition, Key, Mutation, ReadResult, Retention,
+    ScanRequest, ScanResult, WriteRequest, WriteResult,
 };
 
 use self::registers::Registers;
 use crate::history::{History, Lost};
+use crate::party::{Answer, Location, Party, Project, Relocation};
 use crate::verdict::{Counts, Problem, judge};
 
+/// Now and then a client pauses, up to so many microseconds, so that the operations come in bursts and several loads have room on
+/// one machine.
+const PAUSE_US: u64 = 20_000;
 /// How much longer than its operation timeout an operation may take on a busy machine.
 const SLACK: Duration = Duration::from_secs(3);
 /// Retention of whatever has one: nothing expires during a test.
@@ -28,12 +33,21 @@ const RETENTION_MS: u64 = 3_600_000;
 /// What the load is like.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// Whose stores these are.
+    pub party: Party,
+    /// The stores' key prefix, and the project's name.
+    pub name: &'static str,
     /// The stores' operation timeout.
     pub timeout: Duration,
     /// Clients of Location Stores.
     pub clients: u32,
     /// Clients of Relocation Stores.
     pub blob_clients: u32,
+    /// Clients of a project.
+    pub project_clients: u32,
+    /// How long leases last: longer than any fault, so that none expires while it is held; where a failover may lose that one was
+    /// given back, not much longer than an operation and a wait for one.
+    pub lease_ms: u64,
     /// Error codes that the fault explains.
     pub allowed: &'static [Code],
     /// Sizes of the blobs, one reference each.
@@ -43,12 +57,23 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Self {
         Self {
+            party: Party::Core,
+            name: "load",
             timeout: Duration::from_secs(5),
             clients: 12,
             blob_clients: 4,
+            project_clients: 5,
+            lease_ms: 45_000,
             allowed: &[],
             blobs: &[100, 5_000, 300_000, 700_000, 1_700_000],
         }
+    }
+}
+
+impl Plan {
+    /// A plan for the stores of `party`.
+    pub fn of(party: Party) -> Self {
+        Self { party, ..Self::default() }
     }
 }
 
@@ -56,8 +81,9 @@ impl Default for Plan {
 #[derive(Debug)]
 pub struct Load {
     at: Arc<Shared>,
-    locations: Vec<LocationStore>,
-    relocations: Vec<RelocationStore>,
+    locations: Vec<Location>,
+    relocations: Vec<Relocation>,
+    projects: Vec<Project>,
     clients: JoinSet<()>,
     probes: AtomicU32,
 }
@@ -85,15 +111,20 @@ impl Load {
     pub async fn open(url: &str, plan: Plan) -> Self {
         let and = if url.contains('?') { '&' } else { '?' };
         let names = ["one", "two", "one", "two"].map(|name| format!("{url}{and}client_name={name}"));
-        let options = || StoreOptions {
-            key_prefix: KeyPrefix::new("load").expect("a legal prefix"),
-            operation_timeout_ms: u64::try_from(plan.timeout.as_millis()).expect("a legal timeout"),
-        };
-        let locations = names.iter().map(|url| LocationStore::open(url, options()).expect("a legal URL")).collect();
-        let relocations = names[..2].iter().map(|url| RelocationStore::open(url, options()).expect("a legal URL")).collect();
+        let (party, timeout) = (plan.party, plan.timeout);
+        let (mut locations, mut relocations, mut projects) = (Vec::new(), Vec::new(), Vec::new());
+        for url in &names {
+            locations.push(party.location(url, plan.name, timeout).await);
+        }
+        for url in &names[..2] {
+            relocations.push(party.relocation(url, plan.name, timeout).await);
+            projects.push(party.project(url, plan.name, timeout).await);
+        }
         let at = Shared { history: History::default(), registers: Registers::new(), plan, stop: AtomicBool::new(false) };
-        let load = Self { at: Arc::new(at), locations, relocations, clients: JoinSet::new(), probes: AtomicU32::new(0) };
+        let clients = JoinSet::new();
+        let load = Self { at: Arc::new(at), locations, relocations, projects, clients, probes: AtomicU32::new(0) };
         location::Client::new(u32::MAX, load.locations[0].clone(), Arc::clone(&load.at)).begin().await;
+        project::Client::new(u32::MAX, &load.projects[0], Arc::clone(&load.at)).begin().await;
         load
     }
 
@@ -109,6 +140,11 @@ impl Load {
             let client = blobs::Client::new(self.at.plan.clients + number, store, Arc::clone(&self.at));
             self.clients.spawn(client.run());
         }
+        for number in 0..self.at.plan.project_clients {
+            let project = &self.projects[number as usize % self.projects.len()];
+            let number = self.at.plan.clients + self.at.plan.blob_clients + number;
+            self.clients.spawn(project::Client::new(number, project, Arc::clone(&self.at)).run());
+        }
     }
 
     /// What was counted so far.
@@ -117,13 +153,23 @@ impl Load {
     }
 
     /// The stores.
-    pub fn locations(&self) -> &[LocationStore] {
+    pub fn locations(&self) -> &[Location] {
         &self.locations
     }
 
     /// The stores of blobs.
-    pub fn relocations(&self) -> &[RelocationStore] {
+    pub fn relocations(&self) -> &[Relocation] {
         &self.relocations
+    }
+
+    /// An instant of the history.
+    pub fn tick(&self) -> u64 {
+        self.at.history.tick()
+    }
+
+    /// What was acknowledged within may be lost.
+    pub fn may_lose(&self, within: std::ops::RangeInclusive<u64>) {
+        self.at.history.with(|log| log.window = Some(within));
     }
 
     /// Waits until `count` more writes were acknowledged: the load is at work.
@@ -153,6 +199,10 @@ impl Load {
         for (number, store) in self.relocations.iter().enumerate() {
             let probe = self.probes.fetch_add(1, Ordering::Relaxed);
             relocation_works(store, &format!("zz/{number}/{probe}")).await;
+        }
+        for (number, project) in self.projects.iter().enumerate() {
+            let probe = self.probes.fetch_add(1, Ordering::Relaxed);
+            project::works(project, &format!("zz/{number}/{probe}")).await;
         }
     }
 
@@ -184,8 +234,11 @@ impl Load {
         for (number, store) in (self.at.plan.clients + 200..).zip(&self.relocations) {
             blobs::Client::new(number, store.clone(), Arc::clone(&self.at)).end().await;
         }
-        let in_flight: usize = self.locations.iter().map(|store| store.stats().in_flight).sum();
-        let blobs_in_flight: usize = self.relocations.iter().map(|store| store.stats().in_flight).sum();
+        for (number, project) in (self.at.plan.clients + 300..).zip(&self.projects) {
+            project::Client::new(number, project, Arc::clone(&self.at)).end().await;
+        }
+        let in_flight: usize = self.locations.iter().map(Location::in_flight).sum();
+        let blobs_in_flight: usize = self.relocations.iter().map(Relocation::in_flight).sum();
         assert_eq!((in_flight, blobs_in_flight), (0, 0), "operations in flight when nobody waits");
         let closed = async {
             for store in &self.locations {
@@ -194,21 +247,33 @@ impl Load {
             for store in &self.relocations {
                 store.close().await;
             }
+            for project in &self.projects {
+                project.close().await;
+            }
         };
         tokio::time::timeout(self.at.plan.timeout + SLACK, closed).await.expect("closing hangs");
-        judge(name, &self.at.history)
+        judge(name, self.at.plan.party, &self.at.history)
     }
 }
 
 impl Shared {
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::SeqCst)
+    /// Whether a client goes on, after a pause perhaps.
+    async fn goes_on(&self, random: &mut fastrand::Rng) -> bool {
+        if random.u8(..4) == 0 {
+            tokio::time::sleep(Duration::from_micros(random.u64(..PAUSE_US))).await;
+        }
+        !self.stop.load(Ordering::SeqCst)
     }
 
     /// Does one operation, and writes down how it failed if it did.
-    async fn ask<T: 'static>(&self, doing: &str, operation: Operation<T>) -> Asked<T> {
+    async fn ask<T>(&self, doing: &str, operation: Answer<T>) -> Asked<T> {
+        self.ask_for(Duration::ZERO, doing, operation).await
+    }
+
+    /// An operation that may wait so much longer than its timeout.
+    async fn ask_for<T>(&self, longer: Duration, doing: &str, operation: Answer<T>) -> Asked<T> {
         let begun = self.history.tick();
-        let answer = tokio::time::timeout(self.plan.timeout + SLACK, operation).await;
+        let answer = tokio::time::timeout(longer + self.plan.timeout + SLACK, operation).await;
         let ended = self.history.tick();
         let answer = match answer {
             Ok(Ok(answer)) => Ok(answer),
@@ -222,7 +287,7 @@ impl Shared {
     }
 }
 
-async fn location_works(store: &LocationStore, prefix: &str) {
+async fn location_works(store: &Location, prefix: &str) {
     let key = Key::new(format!("{prefix}a")).expect("a legal key");
     let create = WriteRequest::new()
         .condition(Condition::Missing { key: key.clone() })
@@ -243,7 +308,7 @@ async fn location_works(store: &LocationStore, prefix: &str) {
     assert!(matches!(deleted, WriteResult::Applied { .. }), "{deleted:?}");
 }
 
-async fn relocation_works(store: &RelocationStore, reference: &str) {
+async fn relocation_works(store: &Relocation, reference: &str) {
     let reference = BlobReference::new(reference).expect("a legal reference");
     let retention = Retention::from_ms(RETENTION_MS).expect("a legal retention");
     let bytes = value::blob(0, 1, 400_000);

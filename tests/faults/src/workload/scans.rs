@@ -37,7 +37,10 @@ impl Client {
             let page = match answer {
                 Ok(ScanResult::Page(page)) => page,
                 Ok(ScanResult::Expired) => {
-                    at.history.problem(Problem::Expired, format!("a scan of {prefix:?}"));
+                    // A failover that loses something may lose a snapshot.
+                    if at.history.with(|log| log.window.is_none()) {
+                        at.history.problem(Problem::Expired, format!("a scan of {prefix:?}"));
+                    }
                     break;
                 }
                 Err(_) => break,

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use zlink_store::Code;
+use zlink_test_faults::party::Party;
 use zlink_test_faults::rounds;
 use zlink_test_faults::workload::{Load, Plan};
 use zlink_test_servers::{RedisServer, Value};
 
-use crate::rig::{server, turn};
+use crate::rig::{for_parties, server, turn};
 
 const THREE_SECONDS: &str = "local function now() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end \
      local start = now() repeat until now() - start > 3000 return 1";
@@ -36,15 +37,15 @@ async fn under_load(name: &str, plan: Plan) -> zlink_test_faults::verdict::Count
     load.finish(name).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_long_script_is_waited_for() {
-    under_load("BUSY for 3 s", Plan::default()).await;
+async fn a_long_script_is_waited_for(party: Party) {
+    under_load("BUSY for 3 s", Plan::of(party)).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_script_that_is_longer_than_the_timeout_ends_in_errors() {
+async fn a_script_that_is_longer_than_the_timeout_ends_in_errors(party: Party) {
     let timeout = Duration::from_millis(300);
-    let plan = Plan { timeout, allowed: &[Code::Timeout, Code::Unavailable], ..Plan::default() };
+    let plan = Plan { timeout, allowed: &[Code::Timeout, Code::Unavailable], ..Plan::of(party) };
     let counts = under_load("BUSY for 3 s, timeout of 0.3 s", plan).await;
     assert!(counts.not_applied > 20, "{counts:?}");
 }
+
+for_parties!([core Core, node Node] [a_long_script_is_waited_for, a_script_that_is_longer_than_the_timeout_ends_in_errors]);

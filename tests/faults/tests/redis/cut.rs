@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use zlink_store::Code;
+use zlink_test_faults::party::Party;
 use zlink_test_faults::workload::{Load, Plan};
 use zlink_test_servers::{Action, Proxy, Way};
 
-use crate::rig::{long, server, turn};
+use crate::rig::{for_parties, long, server, turn_to_work};
 
 const LOST: &[Code] = &[Code::Unavailable, Code::Timeout];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn cut_before_in_and_after_requests() {
-    let _turn = turn().await;
+async fn cut_before_in_and_after_requests(party: Party) {
+    let _turn = turn_to_work().await;
     let server = server();
     let proxy = Proxy::to(server.port()).unwrap();
-    let mut load = Load::open(&proxy.url(), Plan { allowed: LOST, ..Plan::default() }).await;
+    let mut load = Load::open(&proxy.url(), Plan { allowed: LOST, ..Plan::of(party) }).await;
     load.start();
     load.goes_on(100).await;
     let random = Mutex::new(fastrand::Rng::with_seed(1));
@@ -35,12 +35,11 @@ async fn cut_before_in_and_after_requests() {
     assert!(proxy.accepted() > 30, "only {} connections", proxy.accepted());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn cut_at_random_bytes() {
-    let _turn = turn().await;
+async fn cut_at_random_bytes(party: Party) {
+    let _turn = turn_to_work().await;
     let server = server();
     let proxy = Proxy::to(server.port()).unwrap();
-    let mut load = Load::open(&proxy.url(), Plan { allowed: LOST, ..Plan::default() }).await;
+    let mut load = Load::open(&proxy.url(), Plan { allowed: LOST, ..Plan::of(party) }).await;
     load.start();
     load.goes_on(100).await;
     let mut random = fastrand::Rng::with_seed(2);
@@ -61,3 +60,5 @@ async fn cut_at_random_bytes() {
     assert!(counts.unknown > 20 && counts.acknowledged > 200, "{counts:?}");
     assert!(proxy.accepted() > 30, "only {} connections", proxy.accepted());
 }
+
+for_parties!([core Core, node Node, java Java] [cut_before_in_and_after_requests, cut_at_random_bytes]);

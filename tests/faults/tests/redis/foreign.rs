@@ -1,15 +1,15 @@
 //! Somebody puts a value of a foreign type where a record of ours would lie.
 
 use zlink_store::{Code, Key, Mutation, Outcome, ReadResult, ScanRequest, ScanResult, WriteRequest, WriteResult};
+use zlink_test_faults::party::Party;
 use zlink_test_faults::workload::{Load, Plan};
 
-use crate::rig::{long, server, turn};
+use crate::rig::{for_parties, long, server, turn_to_work};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_foreign_type_at_a_key_fails_nobody_else() {
-    let _turn = turn().await;
+async fn a_foreign_type_at_a_key_fails_nobody_else(party: Party) {
+    let _turn = turn_to_work().await;
     let server = server();
-    let mut load = Load::open(&server.url(), Plan::default()).await;
+    let mut load = Load::open(&server.url(), Plan::of(party)).await;
     load.start();
     load.goes_on(100).await;
     let key = |number: usize| Key::new(format!("foreign/{number:04}")).unwrap();
@@ -46,3 +46,5 @@ async fn a_foreign_type_at_a_key_fails_nobody_else() {
     assert!(times > 0);
     load.finish("a foreign type at a key").await;
 }
+
+for_parties!([core Core, node Node] [a_foreign_type_at_a_key_fails_nobody_else]);

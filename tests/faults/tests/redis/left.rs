@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use zlink_test_servers::{RedisServer, Value};
 
-use crate::rig::OPERATION_TIMEOUT_MS;
+use crate::rig::OPERATION_TIMEOUT;
 
 /// How long what an operation left behind may stay after its timeout, and a second for want of a finer clock.
 const LEFT_MS: u64 = 61_000;
@@ -46,7 +46,8 @@ pub(crate) fn nothing_stays(server: &RedisServer, prefix: &str) {
             let visible = keys.iter().any(|key| *key == format!("{tag}}}:b"));
             // Of a blob that is there, what is not its own cannot be told by its names alone: see blobs that are deleted.
             if !visible || kind == "bw" || kind.starts_with("bu:") {
-                expires_within(key, OPERATION_TIMEOUT_MS + LEFT_MS);
+                let timeout = u64::try_from(OPERATION_TIMEOUT.as_millis()).expect("a number");
+                expires_within(key, timeout + LEFT_MS);
             }
         }
     }

@@ -10,13 +10,16 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use zlink_store::{
-    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Code, Condition, Error, Key, LocationStore, Mutation, Outcome,
-    ReadResult, RelocationStore, Retention, ScanRequest, ScanResult, Version, WriteRequest, WriteResult,
+    BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Code, Condition, Error, Key, Mutation, Outcome, ReadResult,
+    Retention, ScanRequest, ScanResult, Version, WriteRequest, WriteResult,
 };
+use zlink_test_faults::party::{Entry, Location, Party, Project, Relocation, Set};
+use zlink_test_faults::report::Row;
+use zlink_test_faults::verdict::Counts;
 use zlink_test_servers::{Action, Proxy, RedisServer};
 
 use crate::left::nothing_stays;
-use crate::rig::{options, server, turn};
+use crate::rig::{OPERATION_TIMEOUT, for_parties, server, turn_to_work};
 
 /// What is done to a command, and whether the server surely did it.
 const LOSSES: [(Action, Done); 5] = [
@@ -38,30 +41,49 @@ enum Done {
 struct Rig {
     server: RedisServer,
     proxy: Proxy,
-    store: LocationStore,
-    blobs: RelocationStore,
-    seer: LocationStore,
-    blob_seer: RelocationStore,
+    party: Party,
+    store: Location,
+    blobs: Relocation,
+    project: Project,
+    seer: Location,
+    blob_seer: Relocation,
+    project_seer: Project,
     made: AtomicU32,
+    survived: AtomicU32,
+    unknown: AtomicU32,
 }
 
 type Run<'a> = Pin<Box<dyn Future<Output = bool> + 'a>>;
 
 impl Rig {
-    fn new() -> Self {
+    async fn new(party: Party) -> Self {
         let server = server();
         let proxy = Proxy::to(server.port()).expect("a proxy");
-        let location = |url: &str| LocationStore::open(url, options("p")).expect("a legal URL");
-        let relocation = |url: &str| RelocationStore::open(url, options("p")).expect("a legal URL");
+        let (straight, disturbed) = (server.url(), proxy.url());
         Self {
-            store: location(&proxy.url()),
-            blobs: relocation(&proxy.url()),
-            seer: location(&server.url()),
-            blob_seer: relocation(&server.url()),
+            party,
+            store: party.location(&disturbed, "p", OPERATION_TIMEOUT).await,
+            blobs: party.relocation(&disturbed, "p", OPERATION_TIMEOUT).await,
+            project: party.project(&disturbed, "p", OPERATION_TIMEOUT).await,
+            seer: Party::Core.location(&straight, "p", OPERATION_TIMEOUT).await,
+            blob_seer: Party::Core.relocation(&straight, "p", OPERATION_TIMEOUT).await,
+            project_seer: Party::Core.project(&straight, "p", OPERATION_TIMEOUT).await,
             made: AtomicU32::new(0),
+            survived: AtomicU32::new(0),
+            unknown: AtomicU32::new(0),
             server,
             proxy,
         }
+    }
+
+    /// Adds what was survived to the table, and closes the stores.
+    async fn finish(&self, fault: &str) {
+        let unknown = u64::from(self.unknown.load(Ordering::Relaxed));
+        let acknowledged = u64::from(self.survived.load(Ordering::Relaxed)) - unknown;
+        Row { acknowledged, unknown, ..Row::passed(fault, self.party, &Counts::default()) }.write();
+        self.store.close().await;
+        self.blobs.close().await;
+        self.project.close().await;
     }
 
     fn fresh(&self) -> String {
@@ -106,13 +128,15 @@ impl Rig {
         for (loss, done) in LOSSES {
             for skip in 0..commands.len() {
                 self.proxy.once("*", skip, loss.clone());
-                unknown += usize::from(operation(done).await);
+                unknown += u32::from(operation(done).await);
                 self.proxy.pass();
                 made += 1;
                 // The line works again.
                 self.store.ping().await.unwrap_or_else(|error| panic!("{name}, {loss:?} of {skip}: {error:?}"));
             }
         }
+        self.survived.fetch_add(made, Ordering::Relaxed);
+        self.unknown.fetch_add(unknown, Ordering::Relaxed);
         let _ = std::io::Write::write_all(
             &mut std::io::stdout().lock(),
             format!("{name:>24}: {made} losses over {commands:?}, {unknown} outcomes unknown\n").as_bytes(),
@@ -132,10 +156,9 @@ fn retention() -> Retention {
     Retention::from_ms(3_600_000).expect("a legal retention")
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn writes_take_effect_at_most_once() {
-    let _turn = turn().await;
-    let rig = Rig::new();
+async fn writes_take_effect_at_most_once(party: Party) {
+    let _turn = turn_to_work().await;
+    let rig = Rig::new(party).await;
     let rig = &rig;
     rig.sweep("create two", |done| {
         Box::pin(async move {
@@ -201,6 +224,7 @@ async fn writes_take_effect_at_most_once() {
     })
     .await;
     nothing_stays(&rig.server, "p");
+    rig.finish("an answer or the line lost at each command of each write").await;
 }
 
 /// Puts of "new" that were disturbed were applied once and all together, or not at all and nobody was told that they were.
@@ -227,10 +251,9 @@ async fn put_was(rig: &Rig, keys: &[Key], before: Option<Version>, written: &Res
     unknown(written)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn reads_and_scans_are_repeated() {
-    let _turn = turn().await;
-    let rig = Rig::new();
+async fn reads_and_scans_are_repeated(party: Party) {
+    let _turn = turn_to_work().await;
+    let rig = Rig::new(party).await;
     let rig = &rig;
     for number in 0..5 {
         rig.put(&Key::new(format!("s{number}")).unwrap(), "value").await;
@@ -266,12 +289,12 @@ async fn reads_and_scans_are_repeated() {
     })
     .await;
     nothing_stays(&rig.server, "p");
+    rig.finish("an answer or the line lost at each command of each read").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn blobs_take_effect_at_most_once() {
-    let _turn = turn().await;
-    let rig = Rig::new();
+async fn blobs_take_effect_at_most_once(party: Party) {
+    let _turn = turn_to_work().await;
+    let rig = Rig::new(party).await;
     let rig = &rig;
     for (name, size) in [("small blob put", 1_000), ("blob put", 900_000)] {
         rig.sweep(name, |done| {
@@ -339,4 +362,81 @@ async fn blobs_take_effect_at_most_once() {
         rig.blob_seer.delete(BlobReference::new(format!("k{number}")).expect("a legal reference")).await.expect("a delete");
     }
     nothing_stays(&rig.server, "p");
+    rig.finish("an answer or the line lost at each command of a blob").await;
 }
+
+async fn projects_take_effect_at_most_once(party: Party) {
+    let _turn = turn_to_work().await;
+    let rig = Rig::new(party).await;
+    let rig = &rig;
+    for (name, expected) in [("set", None), ("set of nothing", Some(0)), ("compare and set of an entry", Some(1))] {
+        rig.sweep(name, |done| {
+            Box::pin(async move {
+                let key = rig.fresh();
+                let (state, seer) = (rig.project.state(), rig.project_seer.state());
+                let mut before = None;
+                if expected != Some(0) {
+                    assert_eq!(seer.set(&key, 1, Some(0)).await.expect("a set beside the fault"), Set::Done(Some(1)));
+                    before = Some(Entry { value: 1, version: 1 });
+                }
+                let set = state.set(&key, 2, expected).await;
+                let seen = seer.get(&key).await.expect("a look beside the fault");
+                let after = Some(Entry { value: 2, version: before.map_or(1, |_| 2) });
+                match &set {
+                    Ok(set) => assert_eq!((*set, seen), (Set::Done(after.map(|entry| entry.version)), after)),
+                    Err(error) => {
+                        assert_ne!(done, Done::Yes, "the entry was set, and nobody looked: {error:?}");
+                        assert!(seen == before || seen == after, "{seen:?}");
+                    }
+                }
+                unknown(&set)
+            })
+        })
+        .await;
+    }
+    rig.sweep("delete of an entry", |done| {
+        Box::pin(async move {
+            let key = rig.fresh();
+            let (state, seer) = (rig.project.state(), rig.project_seer.state());
+            assert_eq!(seer.set(&key, 1, Some(0)).await.expect("a set beside the fault"), Set::Done(Some(1)));
+            let deleted = state.delete(&key, Some(1)).await;
+            let there = seer.get(&key).await.expect("a look beside the fault").is_some();
+            match &deleted {
+                Ok(deleted) => assert_eq!((*deleted, there), (Set::Done(None), false)),
+                Err(_) => assert!(!(there && done == Done::Yes), "{deleted:?}"),
+            }
+            unknown(&deleted)
+        })
+    })
+    .await;
+    rig.sweep("acquire and release", |_| {
+        Box::pin(async move {
+            let key = rig.fresh();
+            let locks = rig.project.locks();
+            let acquired = locks.acquire(&key, 0, LEASE_MS).await;
+            let mut token = 0;
+            if let Ok(grant) = &acquired {
+                let grant = grant.as_ref().expect("nobody else wants this lock");
+                token = grant.token;
+                assert!(grant.release().await.expect("a release is made sure of"), "a lease is lost");
+            }
+            // Whatever became of it, nobody holds the lock any more.
+            let next = rig.project_seer.locks().acquire(&key, 5_000, LEASE_MS).await.expect("an acquire beside the fault");
+            let next = next.expect("the lock is free");
+            assert!(next.token > token, "token {} after {token}", next.token);
+            assert!(next.release().await.expect("a release beside the fault"), "a lease is lost");
+            unknown(&acquired)
+        })
+    })
+    .await;
+    rig.finish("an answer or the line lost at each command of state and locks").await;
+}
+
+const LEASE_MS: u64 = 30_000;
+
+for_parties!([core Core, node Node, java Java] [
+    writes_take_effect_at_most_once,
+    reads_and_scans_are_repeated,
+    blobs_take_effect_at_most_once,
+    projects_take_effect_at_most_once,
+]);

@@ -12,5 +12,7 @@ mod memory;
 mod moving;
 mod readonly;
 mod rig;
+mod rights;
 mod scripts;
 mod silence;
+mod waiter;

@@ -3,20 +3,20 @@
 use zlink_store::{
     BlobReference, Code, Condition, Key, Mutation, Outcome, Retention, ScanRequest, ScanResult, WriteRequest, WriteResult,
 };
+use zlink_test_faults::party::Party;
 use zlink_test_faults::rounds;
 use zlink_test_faults::workload::{Load, Plan};
 
-use crate::rig::{long, server, turn};
+use crate::rig::{for_parties, long, server, turn_to_work};
 
 fn key(number: usize) -> Key {
     Key::new(format!("full/{number}")).expect("a legal key")
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn memory_is_full_and_then_not() {
-    let _turn = turn().await;
+async fn memory_is_full_and_then_not(party: Party) {
+    let _turn = turn_to_work().await;
     let server = server();
-    let mut load = Load::open(&server.url(), Plan { allowed: &[Code::OutOfMemory], ..Plan::default() }).await;
+    let mut load = Load::open(&server.url(), Plan { allowed: &[Code::OutOfMemory], ..Plan::of(party) }).await;
     let retention = Retention::from_ms(600_000).unwrap();
     for round in 0..2 * rounds() {
         let puts = (0..60).map(|number| Mutation::put(key(number), vec![7; 30_000]));
@@ -76,3 +76,5 @@ fn used_memory(server: &zlink_test_servers::RedisServer) -> u64 {
     let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("a line in INFO memory");
     used.trim().parse().expect("a number of bytes")
 }
+
+for_parties!([core Core, node Node] [memory_is_full_and_then_not]);

@@ -1,23 +1,23 @@
-//! The slots of a Cluster move from node to node, that of the Location Stores and those of blobs.
+//! The slots of a Cluster move from node to node, that of the Location Stores, that of a project, and those of blobs.
 
 use std::time::Duration;
 
+use zlink_test_faults::party::Party;
 use zlink_test_faults::rounds;
 use zlink_test_faults::workload::{Load, Plan};
 use zlink_test_servers::{Cluster, ClusterSettings};
 
-use crate::rig::turn;
+use crate::rig::{for_parties, turn};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn slots_move_under_load() {
+async fn slots_move_under_load(party: Party) {
     let _turn = turn().await;
     let cluster = Cluster::with(ClusterSettings { replicas: 0, ..ClusterSettings::default() }).unwrap();
-    let plan = Plan { timeout: Duration::from_secs(20), ..Plan::default() };
+    let plan = Plan { timeout: Duration::from_secs(20), ..Plan::of(party) };
     let mut load = Load::open(&cluster.url(), plan).await;
     load.start();
     load.goes_on(200).await;
     for _ in 0..2 * rounds() {
-        let mut slots = vec![cluster.slot("{load}")];
+        let mut slots = vec![cluster.slot("{load}"), cluster.slot("zlink-project{4:acme:load}:x")];
         let manifests = (0..3).flat_map(|node| cluster.node(node).say(&["KEYS", "{load:*}:b"]).items().to_vec());
         slots.extend(manifests.map(|manifest| cluster.slot(&manifest.text())));
         for slot in slots {
@@ -36,3 +36,5 @@ async fn slots_move_under_load() {
     load.goes_on(200).await;
     load.finish("slots that move").await;
 }
+
+for_parties!([core Core, node Node] [slots_move_under_load]);

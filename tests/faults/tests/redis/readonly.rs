@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use zlink_store::Code;
+use zlink_test_faults::party::Party;
 use zlink_test_faults::rounds;
 use zlink_test_faults::workload::{Load, Plan};
 use zlink_test_servers::{Proxy, RedisServer, Settings};
 
-use crate::rig::{server, turn};
+use crate::rig::{for_parties, server, turn};
 
 /// A replica of nobody that answers reads and refuses writes.
 async fn demoted(server: &RedisServer, time: Duration) {
@@ -16,11 +17,10 @@ async fn demoted(server: &RedisServer, time: Duration) {
     server.say(&["REPLICAOF", "NO", "ONE"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_demotion_is_waited_out() {
+async fn a_demotion_is_waited_out(party: Party) {
     let _turn = turn().await;
     let server = server();
-    let mut load = Load::open(&server.url(), Plan::default()).await;
+    let mut load = Load::open(&server.url(), Plan::of(party)).await;
     load.start();
     for _ in 0..2 * rounds() {
         load.goes_on(200).await;
@@ -30,11 +30,10 @@ async fn a_demotion_is_waited_out() {
     load.finish("READONLY for 2 s").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_demotion_that_is_longer_than_the_timeout_ends_in_errors() {
+async fn a_demotion_that_is_longer_than_the_timeout_ends_in_errors(party: Party) {
     let _turn = turn().await;
     let server = server();
-    let plan = Plan { timeout: Duration::from_millis(300), allowed: &[Code::Unavailable, Code::Timeout], ..Plan::default() };
+    let plan = Plan { timeout: Duration::from_millis(300), allowed: &[Code::Unavailable, Code::Timeout], ..Plan::of(party) };
     let mut load = Load::open(&server.url(), plan).await;
     load.start();
     for _ in 0..2 * rounds() {
@@ -49,13 +48,12 @@ async fn a_demotion_that_is_longer_than_the_timeout_ends_in_errors() {
     assert!(counts.unknown <= timeouts, "{counts:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn roles_are_swapped_behind_one_address() {
+async fn roles_are_swapped_behind_one_address(party: Party) {
     let _turn = turn().await;
     let first = server();
     let second = RedisServer::with(Settings { replica_of: Some(first.port()), ..Settings::default() }).unwrap();
     let proxy = Proxy::to(first.port()).unwrap();
-    let mut load = Load::open(&proxy.url(), Plan::default()).await;
+    let mut load = Load::open(&proxy.url(), Plan::of(party)).await;
     load.start();
     let (mut primary, mut replica) = (&first, &second);
     for _ in 0..3 * rounds() {
@@ -87,3 +85,9 @@ async fn in_step(primary: &RedisServer) {
     }
     panic!("the replica does not catch up");
 }
+
+for_parties!([core Core, node Node] [
+    a_demotion_is_waited_out,
+    a_demotion_that_is_longer_than_the_timeout_ends_in_errors,
+    roles_are_swapped_behind_one_address,
+]);

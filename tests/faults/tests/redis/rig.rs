@@ -2,26 +2,41 @@
 
 use std::time::Duration;
 
-use tokio::sync::{Mutex, MutexGuard};
-use zlink_store::{KeyPrefix, StoreOptions};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use zlink_test_faults::rounds;
 use zlink_test_servers::{RedisServer, Settings};
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+/// Room for tests that mostly wait; those that work all the time take more of it.
+static ROOM: Semaphore = Semaphore::const_new(6);
 
-/// Waits for the other tests: each has the machine to itself.
-pub(crate) async fn turn() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().await
+/// Waits until there is room on this machine for a test that mostly waits, for a server or for its time to pass.
+pub(crate) async fn turn() -> SemaphorePermit<'static> {
+    ROOM.acquire().await.expect("it is never closed")
 }
 
-/// The timeout of [`options`].
-pub(crate) const OPERATION_TIMEOUT_MS: u64 = 20_000;
+/// The same for a test that works all the time.
+pub(crate) async fn turn_to_work() -> SemaphorePermit<'static> {
+    ROOM.acquire_many(2).await.expect("it is never closed")
+}
+
+/// Makes tests of functions: one of each for each party.
+macro_rules! for_parties {
+    ([$($module:ident $party:ident),+] $tests:tt) => { $( $crate::rig::for_parties!(@ $module $party $tests); )+ };
+    (@ $module:ident $party:ident [$($test:ident),+ $(,)?]) => {
+        mod $module {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+                async fn $test() {
+                    super::$test(zlink_test_faults::party::Party::$party).await;
+                }
+            )+
+        }
+    };
+}
+pub(crate) use for_parties;
 
 /// Of stores beside a load.
-pub(crate) fn options(prefix: &str) -> StoreOptions {
-    let key_prefix = KeyPrefix::new(prefix).expect("a legal prefix");
-    StoreOptions { key_prefix, operation_timeout_ms: OPERATION_TIMEOUT_MS }
-}
+pub(crate) const OPERATION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A server that nothing is the matter with.
 pub(crate) fn server() -> RedisServer {

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use tokio::time::{interval, timeout};
+use zlink_test_faults::party::Party;
 use zlink_test_faults::workload::{Load, Plan};
 use zlink_test_servers::Value;
 
-use crate::rig::{long, server, turn};
+use crate::rig::{for_parties, long, server, turn_to_work};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn scripts_are_flushed_in_a_loop() {
-    let _turn = turn().await;
+async fn scripts_are_flushed_in_a_loop(party: Party) {
+    let _turn = turn_to_work().await;
     let server = server();
-    let mut load = Load::open(&server.url(), Plan::default()).await;
+    let mut load = Load::open(&server.url(), Plan::of(party)).await;
     load.start();
     let mut talk = server.talk().unwrap();
     let mut every = interval(Duration::from_millis(5));
@@ -28,3 +28,5 @@ async fn scripts_are_flushed_in_a_loop() {
     let counts = load.finish("SCRIPT FLUSH in a loop").await;
     assert!(flushes > 100 && counts.acknowledged > 300, "{flushes} flushes beside {counts:?}");
 }
+
+for_parties!([core Core, node Node] [scripts_are_flushed_in_a_loop]);

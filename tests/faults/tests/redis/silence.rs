@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use zlink_store::{Code, Key, KeyPrefix, LocationStore, StoreOptions};
+use zlink_store::{Code, Key};
+use zlink_test_faults::party::Party;
 use zlink_test_faults::rounds;
 use zlink_test_faults::workload::{Load, Plan};
 use zlink_test_servers::Proxy;
 
-use crate::rig::{server, turn};
+use crate::rig::{for_parties, server, turn};
 
-fn impatient() -> Plan {
-    Plan { timeout: Duration::from_secs(1), allowed: &[Code::Timeout, Code::Unavailable], ..Plan::default() }
+fn impatient(party: Party) -> Plan {
+    Plan { timeout: Duration::from_secs(1), allowed: &[Code::Timeout, Code::Unavailable], ..Plan::of(party) }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn the_server_stands_still_for_five_seconds() {
+async fn the_server_stands_still_for_five_seconds(party: Party) {
     let _turn = turn().await;
     let server = server();
-    let mut load = Load::open(&server.url(), impatient()).await;
+    let mut load = Load::open(&server.url(), impatient(party)).await;
     load.start();
     for _ in 0..rounds() {
         load.goes_on(300).await;
@@ -31,12 +31,11 @@ async fn the_server_stands_still_for_five_seconds() {
     assert!(counts.errors["TIMEOUT"] > 50, "nobody waited");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn the_other_end_of_the_line_vanishes() {
+async fn the_other_end_of_the_line_vanishes(party: Party) {
     let _turn = turn().await;
     let server = server();
     let proxy = Proxy::to(server.port()).unwrap();
-    let mut load = Load::open(&proxy.url(), impatient()).await;
+    let mut load = Load::open(&proxy.url(), impatient(party)).await;
     load.start();
     for _ in 0..2 * rounds() {
         load.goes_on(300).await;
@@ -52,16 +51,12 @@ async fn the_other_end_of_the_line_vanishes() {
     assert!(counts.errors["TIMEOUT"] > 10, "nobody waited");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_patient_caller_that_connects_into_silence_holds_up_nobody() {
+async fn a_patient_caller_that_connects_into_silence_holds_up_nobody(party: Party) {
     let _turn = turn().await;
     let server = server();
     let proxy = Proxy::to(server.port()).unwrap();
-    let store = |timeout: u64| {
-        let options = StoreOptions { key_prefix: KeyPrefix::new("p").unwrap(), operation_timeout_ms: timeout };
-        LocationStore::open(&proxy.url(), options).unwrap()
-    };
-    let (patient, other) = (store(60_000), store(10_000));
+    let patient = party.location(&proxy.url(), "p", Duration::from_secs(60)).await;
+    let other = party.location(&proxy.url(), "p", Duration::from_secs(10)).await;
     proxy.swallow();
     let waiting = tokio::spawn(patient.read(Key::new("a").unwrap()));
     while proxy.accepted() == 0 {
@@ -72,3 +67,9 @@ async fn a_patient_caller_that_connects_into_silence_holds_up_nobody() {
     other.read(Key::new("a").unwrap()).await.unwrap();
     waiting.await.unwrap().unwrap();
 }
+
+for_parties!([core Core, node Node, java Java] [
+    the_server_stands_still_for_five_seconds,
+    the_other_end_of_the_line_vanishes,
+    a_patient_caller_that_connects_into_silence_holds_up_nobody,
+]);

@@ -205,13 +205,13 @@ fn verdict(answer: &Words, lost: bool) -> Result<BlobPutResult, Error> {
     let ended = |outcome, said: &str| Err(Error::new(Code::Unavailable, outcome, said));
     match answer.word() {
         b"stored" => Ok(BlobPutResult::Stored { store_now: answer.time(1)?, expires_at: answer.time(2)? }),
+        b"taken" if lost && answer.bytes(4) == b"0" => ended(
+            Outcome::Unknown,
+            "the answer was lost, and what is there was stored by others: before this blob, or after it was gone",
+        ),
         b"taken" if answer.bytes(1) == b"1" => {
             Ok(BlobPutResult::AlreadyStored { expires_at: answer.time(2)?, store_now: answer.time(3)? })
         }
-        b"taken" if lost && answer.bytes(4) == b"0" => ended(
-            Outcome::Unknown,
-            "the answer was lost, and others have stored other bytes: before this blob, or after it was gone",
-        ),
         b"taken" => Ok(BlobPutResult::Conflict { store_now: answer.time(3)? }),
         b"gone" if lost => {
             ended(Outcome::Unknown, "the answer was lost, and the blob is gone: deleted or expired since, or never stored")

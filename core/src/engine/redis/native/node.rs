@@ -124,8 +124,14 @@ impl Node {
 
     async fn connect_now(self: Arc<Self>, bound: Instant, step: &Mutex<Step>) -> Result<Arc<Link>, DialError> {
         let address = self.address(bound, step).await?;
-        let met = self.meet(&address, bound, step).await;
+        let mut met = self.meet(&address, bound, step).await;
         if let Place::Found(sentinels) = &self.place {
+            if let Ok(link) = &met
+                && let Err(doubt) = sentinels.confirm(&address, bound).await
+            {
+                link.close(doubt.error.message());
+                met = Err(doubt);
+            }
             match &met {
                 Ok(link) => {
                     if sentinels.met(&address) {

@@ -2,16 +2,20 @@
 //!
 //! They are asked at each attempt to connect, and while there is traffic about every second: an old primary that was cut off
 //! from them, or demoted without a word, goes on answering those who are connected.
+//!
+//! All are asked, since some learn later than others of a failover, and an old primary that was restarted meanwhile, perhaps with
+//! nothing in it, takes itself for the primary until they tell it otherwise.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 
-use super::asking::{Asker, ask, first_answer, nobody};
+use super::asking::{Asker, ask, nobody};
 use super::node::Node;
 use crate::contract::{Code, Error, Outcome};
 use crate::engine::redis::answers::{self, Meaning};
@@ -25,13 +29,18 @@ use crate::{ambient, background};
 
 /// How often they are asked whether the primary is still the same, at most.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long the others are waited for when one has answered.
+const GRACE: Duration = Duration::from_millis(250);
+/// How long they are given to agree when they name several primaries; then the most of them are right.
+const SETTLING: Duration = Duration::from_secs(2);
+/// After what time they are asked again then.
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// The sentinels of one primary.
 pub(super) struct Sentinels {
     master: String,
     asker: Asker,
-    /// The one that was right last comes first.
-    all: Mutex<Vec<Arc<Sentinel>>>,
+    all: Vec<Sentinel>,
     state: Mutex<State>,
 }
 
@@ -39,6 +48,10 @@ pub(super) struct Sentinels {
 struct State {
     /// Where our connections lead.
     primary: Option<Address>,
+    /// Who was named and was not there, or no primary; or was left.
+    missed: Option<Address>,
+    /// Since when they name several primaries.
+    split: Option<Instant>,
     watched: bool,
     closed: bool,
 }
@@ -57,39 +70,96 @@ impl Sentinels {
         tls: Option<&Tls>,
     ) -> Self {
         let password = password.map(|Secret(password)| password.as_str());
-        let all = sentinels.iter().map(|address| Arc::new(Sentinel { address: address.clone(), link: Mutex::default() }));
+        let all = sentinels.iter().map(|address| Sentinel { address: address.clone(), link: Mutex::default() });
         Self {
             master: master.to_owned(),
             asker: Asker::new(username, password, tls),
-            all: Mutex::new(all.collect()),
+            all: all.collect(),
             state: Mutex::default(),
         }
     }
 
-    /// Asks one after the other, and those that take long side by side, until one names the primary.
+    /// Asks all of them who the primary is, and again for a moment if they do not agree.
     pub(super) async fn primary(&self, bound: Instant) -> Result<Address, DialError> {
-        let all = self.all.lock().clone();
-        let answered = first_answer(all.into_iter(), async |sentinel| {
-            let address = self.ask(&sentinel, bound).await?;
-            self.prefer(&sentinel);
-            Ok(address)
-        });
-        answered.await.map_err(|failures| nobody(failures, &format!("no sentinel tells where the primary '{}' is", self.master)))
+        loop {
+            let (named, failures) = self.named(bound).await;
+            if named.is_empty() {
+                return Err(nobody(failures, &format!("no sentinel tells where the primary '{}' is", self.master)));
+            }
+            if let Some(address) = self.choose(&named) {
+                return Ok(address);
+            }
+            tokio::time::sleep(jittered(AGAIN)).await;
+        }
+    }
+
+    /// Asks once more, now that we are connected: between the first question and that it may have been replaced, and started again.
+    pub(super) async fn confirm(&self, address: &Address, bound: Instant) -> Result<(), DialError> {
+        let named = self.primary(bound).await?;
+        if named == *address {
+            return Ok(());
+        }
+        Err(DialError::passing(format!("the sentinels no longer name {address} as the primary, but {named}")))
+    }
+
+    /// Whom those name that answer; who is silent when another one has answered is waited for only a little.
+    async fn named(&self, bound: Instant) -> (Vec<Address>, Vec<DialError>) {
+        let (mut named, mut failures) = (Vec::new(), Vec::new());
+        let mut asked: FuturesUnordered<_> = self.all.iter().map(|sentinel| self.ask(sentinel, bound)).collect();
+        let mut until = None;
+        loop {
+            let answer = match until {
+                None => asked.next().await,
+                Some(until) => match tokio::time::timeout_at(until, asked.next()).await {
+                    Ok(answer) => answer,
+                    Err(_) => break,
+                },
+            };
+            match answer {
+                Some(Ok(address)) => {
+                    named.push(address);
+                    until = until.or_else(|| Some((ambient::monotonic() + GRACE).into()));
+                }
+                Some(Err(failed)) => failures.push(failed),
+                None => break,
+            }
+        }
+        (named, failures)
+    }
+
+    /// `None`: it is too early to say.
+    fn choose(&self, named: &[Address]) -> Option<Address> {
+        let mut state = self.state.lock();
+        let agreed = |named: &[&Address]| {
+            let (first, others) = named.split_first()?;
+            others.iter().all(|other| other == first).then(|| (*first).clone())
+        };
+        if let Some(address) = agreed(&named.iter().collect::<Vec<_>>()) {
+            state.split = None;
+            return Some(address);
+        }
+        let there: Vec<&Address> = named.iter().filter(|address| Some(*address) != state.missed.as_ref()).collect();
+        if let Some(address) = agreed(&there) {
+            return Some(address);
+        }
+        let now = ambient::monotonic();
+        let since = *state.split.get_or_insert(now);
+        let votes = |address: &Address| named.iter().filter(|other| *other == address).count();
+        let most = named.iter().max_by_key(|address| votes(address))?;
+        (now.saturating_duration_since(since) >= SETTLING).then(|| most.clone())
     }
 
     /// We are connected to the primary; true if it was another one before.
     pub(super) fn met(&self, primary: &Address) -> bool {
         let mut state = self.state.lock();
+        state.missed = None;
         state.primary.replace(primary.clone()).is_some_and(|before| before != *primary)
     }
 
-    /// Who was named is not there, or no primary: another sentinel may know more.
+    /// Who was named is not there, or no primary: if another one is named, that is the one.
     pub(super) fn missed(&self, named: &Address) {
-        let mut all = self.all.lock();
-        if all.len() > 1 {
-            tracing::debug!(%named, "the primary that a sentinel named is not to be had");
-            all.rotate_left(1);
-        }
+        tracing::debug!(%named, "the primary that a sentinel named is not to be had");
+        self.state.lock().missed = Some(named.clone());
     }
 
     /// Sees to it that the primary is asked for while `node` has traffic.
@@ -102,29 +172,16 @@ impl Sentinels {
 
     pub(super) fn close(&self) {
         self.state.lock().closed = true;
-        let all = self.all.lock().clone();
-        for link in all.iter().filter_map(|sentinel| sentinel.link.lock().take()) {
+        for link in self.all.iter().filter_map(|sentinel| sentinel.link.lock().take()) {
             link.close("the store was closed");
         }
     }
 
     /// Whom more than half of the sentinels name.
     async fn majority(&self, bound: Instant) -> Option<Address> {
-        let all = self.all.lock().clone();
-        let half = all.len() / 2;
-        let answers = join_all(all.into_iter().map(async |sentinel| Some((self.ask(&sentinel, bound).await.ok()?, sentinel))));
-        let named: Vec<_> = answers.await.into_iter().flatten().collect();
-        let votes = |address: &Address| named.iter().filter(|(other, _)| other == address).count();
-        let (address, sentinel) = named.iter().find(|(address, _)| votes(address) > half)?;
-        self.prefer(sentinel);
-        Some(address.clone())
-    }
-
-    fn prefer(&self, sentinel: &Arc<Sentinel>) {
-        let mut all = self.all.lock();
-        if let Some(place) = all.iter().position(|other| Arc::ptr_eq(other, sentinel)) {
-            all[..=place].rotate_right(1);
-        }
+        let (named, _) = self.named(bound).await;
+        let votes = |address: &Address| named.iter().filter(|other| *other == address).count();
+        named.iter().find(|address| votes(address) > self.all.len() / 2).cloned()
     }
 
     async fn ask(&self, sentinel: &Sentinel, bound: Instant) -> Result<Address, DialError> {
@@ -199,6 +256,7 @@ async fn watch(sentinels: Weak<Sentinels>, node: Weak<Node>) {
             && named != primary
         {
             tracing::debug!(%primary, %named, "the sentinels name another primary; the next batches connect anew");
+            sentinels.missed(&primary);
             node.replace_before(ambient::monotonic());
         }
     }

@@ -196,3 +196,36 @@ async fn a_replica_that_is_named_is_not_taken() {
     });
     assert_eq!(set.unwrap(), bytes("OK"));
 }
+
+/// An old primary that was started again, with nothing in it, takes itself for the primary until the sentinels tell it otherwise, and
+/// some of these learn later than others that another one was promoted.
+#[tokio::test]
+async fn an_old_primary_that_came_back_empty_is_not_taken() {
+    let _turn = turn().await;
+    let (mut old, new) = (RedisServer::start(&[]).unwrap(), RedisServer::start(&[]).unwrap());
+    new.say(&["SET", "a", "1"]);
+    for behind in [1, 2] {
+        let named = [old.port(), old.port(), old.port()].map(|port| Arc::new(AtomicU16::new(port)));
+        let sentinels = named.each_ref().map(naming);
+        let native = native(&url_of(&sentinels));
+        old.say(&["SET", "a", "1"]);
+        for line in LINES {
+            native.send(line, Slot::default(), Arc::new(batch(&[&["PING"]])), &reading(5_000)).await.unwrap();
+        }
+        // Those that are asked first are behind.
+        named[behind..].iter().for_each(|named| named.store(new.port(), Ordering::SeqCst));
+        old.kill().unwrap();
+        old.restart().unwrap();
+        let get = async {
+            for line in LINES {
+                let read = native.send(line, Slot::default(), Arc::new(batch(&[&["GET", "a"]])), &reading(10_000)).await;
+                assert_eq!(read.unwrap(), [bytes("1")], "{behind} of 3 sentinels are behind");
+            }
+        };
+        let learn = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            named.iter().for_each(|named| named.store(new.port(), Ordering::SeqCst));
+        };
+        tokio::join!(get, learn);
+    }
+}

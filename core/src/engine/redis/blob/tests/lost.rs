@@ -58,18 +58,24 @@ fn a_small_put_that_got_no_answer_at_all_is_not_sent_again() {
 }
 
 #[test]
-fn a_put_that_was_replaced_before_its_repeat_reports_no_conflict() {
+fn a_put_that_was_replaced_before_its_repeat_reports_neither_a_conflict_nor_that_it_stored_nothing() {
     let rig = Rig::start(&[]);
     for size in WAYS {
-        let (store, rival) = (rig.store(), rig.store());
-        store.tap.once(runs(&FINISH), move |send| async move {
-            send.await.unwrap();
-            rival.delete("x").await.unwrap();
-            stored(&rival.put("x", other(&bytes(size)), MINUTE).await.unwrap());
-            Err(lost())
-        });
-        let error = run(store.put("x", bytes(size), MINUTE)).unwrap_err();
-        assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::Unknown), "{error}");
+        let store = rig.store();
+        for (theirs, last) in [(bytes(size), false), (other(&bytes(size)), true)] {
+            let rival = rig.store();
+            store.tap.once(runs(&FINISH), move |send| async move {
+                send.await.unwrap();
+                rival.delete("x").await.unwrap();
+                stored(&rival.put("x", theirs, MINUTE).await.unwrap());
+                Err(lost())
+            });
+            let error = run(store.put("x", bytes(size), MINUTE)).unwrap_err();
+            assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::Unknown), "{error}");
+            if !last {
+                run(store.delete("x")).unwrap();
+            }
+        }
         // Whereas one that never came meets a conflict.
         store.tap.once(runs(&FINISH), |_| async { Err(lost()) });
         let conflict = run(store.put("x", bytes(size), MINUTE)).unwrap();

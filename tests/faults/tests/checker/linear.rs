@@ -1,5 +1,5 @@
-use super::Guard::{Another, Any, Is, Not};
-use super::{Failure, Guard, Op, State, check};
+use zlink_test_faults::linear::Guard::{Another, Any, Is, Not};
+use zlink_test_faults::linear::{Failure, Guard, Op, State, check};
 
 fn op(guard: Guard, set: Option<State>, begun: u64, ended: u64) -> Op {
     Op { client: 0, guard, set, begun, ended: Some(ended) }
