@@ -238,9 +238,11 @@ test-interop: servers build-node interop-java build-python build-kotlin ## what 
 	@echo "== Interop: processes of two languages on the same data"
 	@$(RUN) interop node --test tests/interop/interop.test.mjs tests/interop/waiters.test.mjs
 
-# With the features of all packages, so that nothing is compiled again. Most of these tests wait: many go on side by side.
-CARGO_FAULTS := RUST_TEST_THREADS=12 cargo test --workspace --no-fail-fast \
-	$(addprefix --test ,backup cancel checker full growth kill second sync redis)
+# With the features of all packages, so that nothing is compiled again. Most of these tests wait: many go on side by side, and those of
+# the file engine beside those of Redis.
+CARGO_FAULTS := RUST_TEST_THREADS=12 cargo test --workspace --no-fail-fast
+FAULTS_FILE := $(addprefix --test ,backup cancel checker full growth kill second sync)
+FAULTS_REDIS := --test redis
 # What Java has in the long form only: what needs the most time, or is the same as for others.
 LONG_ONLY := $(addprefix --skip java::,cut_at_random_bytes sentinels_promote_a_replica_that_lacks a_cluster_promotes_a_replica_that_lacks \
 	restarted_with_much_to_load under_sentinels in_a_cluster a_patient_caller)
@@ -252,15 +254,24 @@ faults: servers build-node build-java interop-java
 .PHONY: test-faults
 test-faults: faults ## crashes, kills, cuts and failovers under load, from the core, Node and Java; ends with a table
 	@echo "== Faults: processes killed, servers restarted, links cut; the long form"
-	@$(call survived,env ZLINK_FAULTS=long $(CARGO_FAULTS))
+	@$(call survived,ZLINK_FAULTS=long,)
 
 .PHONY: test-faults-short
 test-faults-short: faults ## the same for a few minutes
 	@echo "== Faults: processes killed, servers restarted, links cut; the short form"
-	@$(call survived,env $(CARGO_FAULTS) -- $(LONG_ONLY))
+	@$(call survived,ZLINK_FAULTS=short,-- $(LONG_ONLY))
 
 # The table is printed whatever came of the tests; it fails too, if something is lost that must not be.
-survived = status=0; $(RUN) faults $(1) || status=$$?; target/debug/survived || status=1; exit $$status
+define survived
+	cargo test -q --workspace --no-run $(FAULTS_FILE) $(FAULTS_REDIS); \
+	$(RUN) faults-file env $(1) $(CARGO_FAULTS) $(FAULTS_FILE) > target/faults-file.log 2>&1 & file=$$!; \
+	status=0; \
+	$(RUN) faults-redis env $(1) $(CARGO_FAULTS) $(FAULTS_REDIS) $(2) || status=1; \
+	wait $$file || status=1; \
+	cat target/faults-file.log; \
+	target/debug/survived || status=1; \
+	exit $$status
+endef
 
 # ---- lints ---------------------------------------------------------------------------------------------------------------
 

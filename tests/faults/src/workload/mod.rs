@@ -175,7 +175,7 @@ impl Load {
     /// Waits until `count` more writes were acknowledged: the load is at work.
     ///
     /// # Panics
-    /// If that takes longer than two operation timeouts.
+    /// If that takes much longer than two operation timeouts.
     pub async fn goes_on(&self, count: u64) {
         let goal = self.counts().acknowledged + count;
         let advanced = async {
@@ -183,7 +183,7 @@ impl Load {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let limit = 2 * self.at.plan.timeout + SLACK;
+        let limit = 2 * self.at.plan.timeout + 5 * SLACK;
         tokio::time::timeout(limit, advanced).await.unwrap_or_else(|_| panic!("fewer than {count} writes in {limit:?}"));
     }
 

@@ -26,7 +26,7 @@ fn unanswered(op: Op) -> Op {
 }
 
 fn holds(ops: &[Op]) {
-    check(None, ops).unwrap();
+    check(None, ops).expect("an order");
 }
 
 fn fails(ops: &[Op]) {
@@ -120,7 +120,7 @@ fn history(seed: u64, lie: bool) -> (Vec<Op>, Option<Op>) {
     for round in 0..4_000 {
         clock += 1;
         let client = random.usize(..clients.len());
-        let tick = |op: Op| Op { client: u32::try_from(client).unwrap(), ..op };
+        let tick = |op: Op| Op { client: u32::try_from(client).expect("a few clients"), ..op };
         match clients[client].take() {
             None => clients[client] = Some(Begun { at: clock, kind: random.u8(..10), expected: state, done: None }),
             Some(Begun { at: begun, kind, expected, done: None }) => {

@@ -16,7 +16,7 @@ use crate::rig::{OPERATION_TIMEOUT, for_parties, server, turn_to_work};
 async fn many_of_each_kind_dropped(party: Party) {
     let _turn = turn_to_work().await;
     let server = server();
-    let proxy = Proxy::to(server.port()).unwrap();
+    let proxy = Proxy::to(server.port()).expect("a proxy");
     // Two sets of connections, of which the load's stores and those below share one.
     let mut load = Load::open(&proxy.url(), Plan { clients: 2, blob_clients: 1, project_clients: 1, ..Plan::of(party) }).await;
     load.start();

@@ -15,7 +15,7 @@ const LOST: &[Code] = &[Code::Unavailable, Code::Timeout];
 async fn cut_before_in_and_after_requests(party: Party) {
     let _turn = turn_to_work().await;
     let server = server();
-    let proxy = Proxy::to(server.port()).unwrap();
+    let proxy = Proxy::to(server.port()).expect("a proxy");
     let mut load = Load::open(&proxy.url(), Plan { allowed: LOST, ..Plan::of(party) }).await;
     load.start();
     load.goes_on(100).await;
@@ -38,7 +38,7 @@ async fn cut_before_in_and_after_requests(party: Party) {
 async fn cut_at_random_bytes(party: Party) {
     let _turn = turn_to_work().await;
     let server = server();
-    let proxy = Proxy::to(server.port()).unwrap();
+    let proxy = Proxy::to(server.port()).expect("a proxy");
     let mut load = Load::open(&proxy.url(), Plan { allowed: LOST, ..Plan::of(party) }).await;
     load.start();
     load.goes_on(100).await;

@@ -21,16 +21,16 @@ fn plan(party: Party) -> Plan {
 async fn sentinels_promote_a_replica_under_load(party: Party) {
     let _turn = turn().await;
     let settings = SentinelSettings { replicas: 1, ..SentinelSettings::default() };
-    let mut trio = SentinelTrio::with(settings).unwrap();
+    let mut trio = SentinelTrio::with(settings).expect("servers");
     let mut load = Load::open(&format!("{}?min_acked_replicas=1", trio.url()), plan(party)).await;
     load.start();
     for _ in 0..2 * rounds() {
         load.goes_on(200).await;
         let old = trio.primary();
-        trio.servers()[old].kill().unwrap();
+        trio.servers()[old].kill().expect("the server does so");
         tokio::task::block_in_place(|| {
             trio.promoted(old);
-            trio.servers()[old].restart().unwrap();
+            trio.servers()[old].restart().expect("the server does so");
             trio.in_step(1);
         });
         back_within_five_seconds(&load).await;
@@ -42,18 +42,18 @@ async fn sentinels_promote_a_replica_under_load(party: Party) {
 
 async fn a_cluster_promotes_a_replica_under_load(party: Party) {
     let _turn = turn().await;
-    let mut cluster = Cluster::with(ClusterSettings::default()).unwrap();
+    let mut cluster = Cluster::with(ClusterSettings::default()).expect("servers");
     let mut load = Load::open(&format!("{}?min_acked_replicas=1", cluster.url()), plan(party)).await;
     load.start();
     let slot = cluster.slot("{load}");
     for _ in 0..2 * rounds() {
         load.goes_on(200).await;
         let old = cluster.owner(slot);
-        cluster.nodes()[old].kill().unwrap();
+        cluster.nodes()[old].kill().expect("the server does so");
         tokio::task::block_in_place(|| {
             cluster.promoted(slot, old);
-            cluster.nodes()[old].restart().unwrap();
-            cluster.settled().unwrap();
+            cluster.nodes()[old].restart().expect("the server does so");
+            cluster.settled().expect("the server does so");
         });
         back_within_five_seconds(&load).await;
     }
@@ -73,7 +73,7 @@ const NAMES: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"
 async fn sentinels_promote_a_replica_that_lacks_the_last_writes(party: Party) {
     let _turn = turn().await;
     let settings = SentinelSettings { replicas: 1, ..SentinelSettings::default() };
-    let mut trio = SentinelTrio::with(settings).unwrap();
+    let mut trio = SentinelTrio::with(settings).expect("servers");
     for name in NAMES.into_iter().take(rounds() as usize) {
         let mut load = Load::open(&trio.url(), Plan { name, lease_ms: 10_000, ..plan(party) }).await;
         load.start();
@@ -81,11 +81,11 @@ async fn sentinels_promote_a_replica_that_lacks_the_last_writes(party: Party) {
         let old = trio.primary();
         let begin = cut_replica_off(trio.server(old), &load).await;
         load.goes_on(100).await;
-        trio.servers()[old].kill().unwrap();
+        trio.servers()[old].kill().expect("the server does so");
         load.may_lose(begin..=load.tick());
         tokio::task::block_in_place(|| {
             trio.promoted(old);
-            trio.servers()[old].restart().unwrap();
+            trio.servers()[old].restart().expect("the server does so");
             trio.in_step(1);
         });
         back_within_five_seconds(&load).await;
@@ -97,7 +97,7 @@ async fn sentinels_promote_a_replica_that_lacks_the_last_writes(party: Party) {
 
 async fn a_cluster_promotes_a_replica_that_lacks_the_last_writes(party: Party) {
     let _turn = turn().await;
-    let mut cluster = Cluster::with(ClusterSettings::default()).unwrap();
+    let mut cluster = Cluster::with(ClusterSettings::default()).expect("servers");
     for name in NAMES.into_iter().take(rounds() as usize) {
         let mut load = Load::open(&cluster.url(), Plan { name, lease_ms: 10_000, ..plan(party) }).await;
         load.start();
@@ -106,12 +106,12 @@ async fn a_cluster_promotes_a_replica_that_lacks_the_last_writes(party: Party) {
         let old = cluster.owner(slot);
         let begin = cut_replica_off(cluster.node(old), &load).await;
         load.goes_on(100).await;
-        cluster.nodes()[old].kill().unwrap();
+        cluster.nodes()[old].kill().expect("the server does so");
         load.may_lose(begin..=load.tick());
         tokio::task::block_in_place(|| {
             cluster.promoted(slot, old);
-            cluster.nodes()[old].restart().unwrap();
-            cluster.settled().unwrap();
+            cluster.nodes()[old].restart().expect("the server does so");
+            cluster.settled().expect("the server does so");
         });
         back_within_five_seconds(&load).await;
         load.goes_on(200).await;

@@ -12,7 +12,7 @@ async fn a_foreign_type_at_a_key_fails_nobody_else(party: Party) {
     let mut load = Load::open(&server.url(), Plan::of(party)).await;
     load.start();
     load.goes_on(100).await;
-    let key = |number: usize| Key::new(format!("foreign/{number:04}")).unwrap();
+    let key = |number: usize| Key::new(format!("foreign/{number:04}")).expect("a legal key");
     let physical = |number: usize| format!("{{load}}:r:foreign/{number:04}");
     let over = tokio::spawn(tokio::time::sleep(long(4)));
     let mut times = 0;
@@ -21,15 +21,18 @@ async fn a_foreign_type_at_a_key_fails_nobody_else(party: Party) {
         server.say(&["LPUSH", &physical(1_500), "a"]);
         for store in load.locations() {
             // Alone, and so beside other callers' writes in one call.
-            let error = store.write(WriteRequest::new().mutation(Mutation::put(key(3), "x"))).await.unwrap_err();
+            let error = store.write(WriteRequest::new().mutation(Mutation::put(key(3), "x"))).await.expect_err("a refusal");
             assert_eq!((error.code(), error.outcome()), (Code::Incompatible, Outcome::NotApplied), "{error:?}");
             // In the midst of a large commit: nothing of it is there.
             let puts = (0..2_000).map(|number| Mutation::put(key(number), vec![1; 100]));
-            let error = store.write(WriteRequest { mutations: puts.collect(), ..WriteRequest::default() }).await.unwrap_err();
+            let error =
+                store.write(WriteRequest { mutations: puts.collect(), ..WriteRequest::default() }).await.expect_err("a refusal");
             assert_eq!((error.code(), error.outcome()), (Code::Incompatible, Outcome::NotApplied), "{error:?}");
-            let ScanResult::Page(page) = store.scan(ScanRequest::new("foreign/", 10)).await.unwrap() else { panic!("expired") };
+            let ScanResult::Page(page) = store.scan(ScanRequest::new("foreign/", 10)).await.expect("an answer") else {
+                panic!("expired")
+            };
             assert!(page.items.is_empty(), "part of a refused commit is there: {page:?}");
-            let read = store.read(key(3)).await.unwrap();
+            let read = store.read(key(3)).await.expect("an answer");
             assert!(matches!(read, ReadResult::Missing { .. }), "{read:?}");
         }
         server.say(&["DEL", &physical(3), &physical(1_500)]);
@@ -37,7 +40,8 @@ async fn a_foreign_type_at_a_key_fails_nobody_else(party: Party) {
         let puts: Vec<_> = (0..2_000).map(|number| Mutation::put(key(number), vec![1; 100])).collect();
         let deletes = puts.iter().map(|put| Mutation::delete(put.key().clone())).collect();
         for mutations in [puts, deletes] {
-            let applied = load.locations()[0].write(WriteRequest { mutations, ..WriteRequest::default() }).await.unwrap();
+            let applied =
+                load.locations()[0].write(WriteRequest { mutations, ..WriteRequest::default() }).await.expect("an answer");
             assert!(matches!(applied, WriteResult::Applied { .. }), "{applied:?}");
         }
         times += 1;

@@ -256,7 +256,7 @@ async fn reads_and_scans_are_repeated(party: Party) {
     let rig = Rig::new(party).await;
     let rig = &rig;
     for number in 0..5 {
-        rig.put(&Key::new(format!("s{number}")).unwrap(), "value").await;
+        rig.put(&Key::new(format!("s{number}")).expect("a legal key"), "value").await;
     }
     rig.sweep("ping", |_| {
         Box::pin(async move {

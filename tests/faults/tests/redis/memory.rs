@@ -17,7 +17,7 @@ async fn memory_is_full_and_then_not(party: Party) {
     let _turn = turn_to_work().await;
     let server = server();
     let mut load = Load::open(&server.url(), Plan { allowed: &[Code::OutOfMemory], ..Plan::of(party) }).await;
-    let retention = Retention::from_ms(600_000).unwrap();
+    let retention = Retention::from_ms(600_000).expect("a legal retention");
     for round in 0..2 * rounds() {
         let puts = (0..60).map(|number| Mutation::put(key(number), vec![7; 30_000]));
         let filled = load.locations()[0].write(WriteRequest { mutations: puts.collect(), ..WriteRequest::default() }).await;
@@ -35,32 +35,32 @@ async fn memory_is_full_and_then_not(party: Party) {
         for (number, store) in load.locations().iter().enumerate() {
             // A put is refused as a whole, also beside deletes and behind a condition.
             let refused = WriteRequest::new()
-                .condition(Condition::Missing { key: Key::new("full/new").unwrap() })
+                .condition(Condition::Missing { key: Key::new("full/new").expect("a legal key") })
                 .mutation(Mutation::delete(key(50)))
-                .mutation(Mutation::put(Key::new("full/new").unwrap(), "x"));
-            let error = store.write(refused).await.unwrap_err();
+                .mutation(Mutation::put(Key::new("full/new").expect("a legal key"), "x"));
+            let error = store.write(refused).await.expect_err("a refusal");
             assert_eq!((error.code(), error.outcome()), (Code::OutOfMemory, Outcome::NotApplied), "{error:?}");
             // A snapshot over many pages starts and goes on, and shows that nothing of the refused commit was done.
             let mut request = ScanRequest::new("full/", 9);
             let mut shown = Vec::new();
             loop {
-                let ScanResult::Page(page) = store.scan(request).await.unwrap() else { panic!("a scan expired") };
+                let ScanResult::Page(page) = store.scan(request).await.expect("an answer") else { panic!("a scan expired") };
                 shown.extend(page.items.into_iter().map(|item| item.key));
                 let Some(cursor) = page.next_cursor else { break };
                 request = ScanRequest::new("full/", 9).after(cursor);
             }
             assert_eq!(shown.len(), 60 - number, "{shown:?}");
-            assert!(shown.contains(&key(50)) && !shown.contains(&Key::new("full/new").unwrap()));
+            assert!(shown.contains(&key(50)) && !shown.contains(&Key::new("full/new").expect("a legal key")));
             // A commit that only deletes works.
             let deleted = store.write(WriteRequest::new().mutation(Mutation::delete(key(number)))).await;
             assert!(matches!(deleted, Ok(WriteResult::Applied { .. })), "{deleted:?}");
         }
         for store in load.relocations() {
-            let reference = || BlobReference::new("full/blob").unwrap();
-            let error = store.put(reference(), vec![1; 400_000], retention).await.unwrap_err();
+            let reference = || BlobReference::new("full/blob").expect("a legal reference");
+            let error = store.put(reference(), vec![1; 400_000], retention).await.expect_err("a refusal");
             assert_eq!((error.code(), error.outcome()), (Code::OutOfMemory, Outcome::NotApplied), "{error:?}");
-            store.read(reference()).await.unwrap();
-            store.delete(reference()).await.unwrap();
+            store.read(reference()).await.expect("an answer");
+            store.delete(reference()).await.expect("an answer");
         }
         server.say(&["CONFIG", "SET", "maxmemory", "0"]);
         load.works().await;

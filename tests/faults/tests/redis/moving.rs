@@ -11,7 +11,7 @@ use crate::rig::{for_parties, turn};
 
 async fn slots_move_under_load(party: Party) {
     let _turn = turn().await;
-    let cluster = Cluster::with(ClusterSettings { replicas: 0, ..ClusterSettings::default() }).unwrap();
+    let cluster = Cluster::with(ClusterSettings { replicas: 0, ..ClusterSettings::default() }).expect("servers");
     let plan = Plan { timeout: Duration::from_secs(20), ..Plan::of(party) };
     let mut load = Load::open(&cluster.url(), plan).await;
     load.start();

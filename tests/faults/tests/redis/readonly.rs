@@ -51,8 +51,8 @@ async fn a_demotion_that_is_longer_than_the_timeout_ends_in_errors(party: Party)
 async fn roles_are_swapped_behind_one_address(party: Party) {
     let _turn = turn().await;
     let first = server();
-    let second = RedisServer::with(Settings { replica_of: Some(first.port()), ..Settings::default() }).unwrap();
-    let proxy = Proxy::to(first.port()).unwrap();
+    let second = RedisServer::with(Settings { replica_of: Some(first.port()), ..Settings::default() }).expect("servers");
+    let proxy = Proxy::to(first.port()).expect("a proxy");
     let mut load = Load::open(&proxy.url(), Plan::of(party)).await;
     load.start();
     let (mut primary, mut replica) = (&first, &second);

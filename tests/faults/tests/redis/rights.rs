@@ -17,7 +17,7 @@ async fn the_least_rights_are_enough_under_load(party: Party) {
     let words = block.expect("the rules").0.split_whitespace().filter(|word| word.starts_with(['~', '&', '+']));
     let rules: Vec<&str> = words.chain([">password"]).collect();
     let users = vec![(APP.to_owned(), rules.join(" "))];
-    let server = RedisServer::with(Settings { users, ..Settings::default() }).unwrap();
+    let server = RedisServer::with(Settings { users, ..Settings::default() }).expect("servers");
     let url = format!("redis://{APP}:password@127.0.0.1:{}", server.port());
     let mut load = Load::open(&url, Plan { name: APP, ..Plan::of(party) }).await;
     load.start();

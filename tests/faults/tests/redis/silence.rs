@@ -21,9 +21,9 @@ async fn the_server_stands_still_for_five_seconds(party: Party) {
     load.start();
     for _ in 0..rounds() {
         load.goes_on(300).await;
-        server.pause().unwrap();
+        server.pause().expect("the server does so");
         tokio::time::sleep(Duration::from_secs(5)).await;
-        server.resume().unwrap();
+        server.resume().expect("the server does so");
         load.works().await;
     }
     load.goes_on(300).await;
@@ -34,7 +34,7 @@ async fn the_server_stands_still_for_five_seconds(party: Party) {
 async fn the_other_end_of_the_line_vanishes(party: Party) {
     let _turn = turn().await;
     let server = server();
-    let proxy = Proxy::to(server.port()).unwrap();
+    let proxy = Proxy::to(server.port()).expect("a proxy");
     let mut load = Load::open(&proxy.url(), impatient(party)).await;
     load.start();
     for _ in 0..2 * rounds() {
@@ -54,18 +54,18 @@ async fn the_other_end_of_the_line_vanishes(party: Party) {
 async fn a_patient_caller_that_connects_into_silence_holds_up_nobody(party: Party) {
     let _turn = turn().await;
     let server = server();
-    let proxy = Proxy::to(server.port()).unwrap();
+    let proxy = Proxy::to(server.port()).expect("a proxy");
     let patient = party.location(&proxy.url(), "p", Duration::from_secs(60)).await;
     let other = party.location(&proxy.url(), "p", Duration::from_secs(10)).await;
     proxy.swallow();
-    let waiting = tokio::spawn(patient.read(Key::new("a").unwrap()));
+    let waiting = tokio::spawn(patient.read(Key::new("a").expect("a legal key")));
     while proxy.accepted() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     proxy.heal();
     // Its attempt to connect stays silent for good, and both stores share their connections.
-    other.read(Key::new("a").unwrap()).await.unwrap();
-    waiting.await.unwrap().unwrap();
+    other.read(Key::new("a").expect("a legal key")).await.expect("an answer");
+    waiting.await.expect("an answer").expect("an answer");
 }
 
 for_parties!([core Core, node Node, java Java] [

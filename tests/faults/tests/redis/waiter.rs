@@ -18,17 +18,17 @@ const SOON: Duration = Duration::from_secs(2);
 
 async fn under_sentinels(party: Party) {
     let _turn = turn().await;
-    let mut trio = SentinelTrio::with(SentinelSettings { replicas: 1, ..SentinelSettings::default() }).unwrap();
+    let mut trio = SentinelTrio::with(SentinelSettings { replicas: 1, ..SentinelSettings::default() }).expect("servers");
     let url = format!("{}?min_acked_replicas=1", trio.url());
     for round in 0..rounds() {
         let (holder, waiter) = (project(party, &url).await, project(party, &url).await);
         let (grant, waiting) = wait(&holder, &waiter, round).await;
         let old = trio.primary();
         listening(|| (0..1).find(|_| listens(trio.server(old)))).await;
-        trio.servers()[old].kill().unwrap();
+        trio.servers()[old].kill().expect("the server does so");
         tokio::task::block_in_place(|| {
             trio.promoted(old);
-            trio.servers()[old].restart().unwrap();
+            trio.servers()[old].restart().expect("the server does so");
             trio.in_step(1);
         });
         served(&grant, waiting).await;
@@ -40,7 +40,7 @@ async fn under_sentinels(party: Party) {
 
 async fn in_a_cluster(party: Party) {
     let _turn = turn().await;
-    let mut cluster = Cluster::with(ClusterSettings::default()).unwrap();
+    let mut cluster = Cluster::with(ClusterSettings::default()).expect("servers");
     let url = format!("{}?min_acked_replicas=1", cluster.url());
     for round in 0..rounds() {
         let (holder, waiter) = (project(party, &url).await, project(party, &url).await);
@@ -49,13 +49,13 @@ async fn in_a_cluster(party: Party) {
         let heard = listening(|| (0..nodes).find(|&node| listens(cluster.node(node)))).await;
         // Any slot of that node, if it has one.
         let slot = [0, 6_000, 12_000].into_iter().find(|&slot| cluster.owner(slot) == heard);
-        cluster.nodes()[heard].kill().unwrap();
+        cluster.nodes()[heard].kill().expect("the server does so");
         tokio::task::block_in_place(|| {
             if let Some(slot) = slot {
                 cluster.promoted(slot, heard);
             }
-            cluster.nodes()[heard].restart().unwrap();
-            cluster.settled().unwrap();
+            cluster.nodes()[heard].restart().expect("the server does so");
+            cluster.settled().expect("the server does so");
         });
         served(&grant, waiting).await;
         holder.close().await;
@@ -73,7 +73,7 @@ type Waiting = tokio::task::JoinHandle<Grant>;
 /// One has the lock, and another one waits for it.
 async fn wait(holder: &Project, waiter: &Project, round: u32) -> (Grant, Waiting) {
     let lock = format!("lock/{round}");
-    let grant = holder.locks().acquire(&lock, 0, LEASE_MS).await.unwrap().expect("a free lock");
+    let grant = holder.locks().acquire(&lock, 0, LEASE_MS).await.expect("an answer").expect("a free lock");
     let locks = waiter.locks();
     let waiting = tokio::spawn(async move {
         // As long as it takes: a wait of its own is shorter than some failovers.
