@@ -1,6 +1,7 @@
 // Carries operations to native code and their answers back: what one tick asks for goes over in one batch, and what one wake-up
 // brings comes back in one.
 
+import { Awake } from './awake';
 import { ClientDesk } from './client-desk';
 import { errorOf, thrown, Wrong } from './errors';
 import { Lease } from './lease';
@@ -30,6 +31,8 @@ export class Bridge implements Carrier {
   readonly #free: number[] = [];
   /** How many callers wait. */
   #waiting = 0;
+  /** How many operations the batch has. */
+  #asked = 0;
   #held = false;
   #batches = 0;
   #packing = false;
@@ -39,6 +42,7 @@ export class Bridge implements Carrier {
     this.#scheduled = false;
     this.#submit();
   };
+  readonly #awake = new Awake();
   readonly #keeper: Keeper;
   /** Limits that say what need not be copied because it is too large anyway. */
   readonly limits: Limits;
@@ -143,6 +147,7 @@ export class Bridge implements Carrier {
     this.#operations[ticket] = operation;
     batch.end(start, ticket);
     this.#waiting++;
+    this.#asked++;
     this.#keeper.busy = this;
     if (details !== undefined) {
       operation.keys = details.keys;
@@ -170,6 +175,7 @@ export class Bridge implements Carrier {
   collect(): void {
     if (this.#collecting) return;
     this.#collecting = true;
+    const waited = this.#waiting;
     try {
       let length = this.#native.collect(this.#answers.bytes);
       while (length !== 0) {
@@ -180,6 +186,7 @@ export class Bridge implements Carrier {
       this.#answers.shrink();
     } finally {
       this.#collecting = false;
+      this.#awake.answered(waited - this.#waiting);
       this.#hold();
     }
   }
@@ -196,6 +203,7 @@ export class Bridge implements Carrier {
     }
     const fault = this.#fault(operation.start, operation.kind);
     this.#batch.cancel(operation.start);
+    this.#asked--;
     this.#release(operation.ticket);
     return fault;
   }
@@ -217,10 +225,15 @@ export class Bridge implements Carrier {
     const batch = this.#batch;
     if (batch.length === 0) return;
     this.#batches++;
+    const asked = this.#asked;
+    this.#asked = 0;
+    const waited = this.#waiting;
     const answered = this.#native.submit(batch.bytes, batch.length, beside);
     batch.clear();
     if (answered) this.collect();
     else this.#hold();
+    const due = asked - (waited - this.#waiting);
+    if (due > 0) this.#awake.asked(due, this.#waiting);
   }
 
   /** The process lives while a caller waits. */
