@@ -48,8 +48,8 @@ pub(super) struct Sentinels {
 struct State {
     /// Where our connections lead.
     primary: Option<Address>,
-    /// Who was named and was not there, or no primary; or was left.
-    missed: Option<Address>,
+    /// Who was named since we last met a primary, and was not there, or was none; or was left.
+    missed: Vec<Address>,
     /// Since when they name several primaries.
     split: Option<Instant>,
     watched: bool,
@@ -138,7 +138,7 @@ impl Sentinels {
             state.split = None;
             return Some(address);
         }
-        let there: Vec<&Address> = named.iter().filter(|address| Some(*address) != state.missed.as_ref()).collect();
+        let there: Vec<&Address> = named.iter().filter(|address| !state.missed.contains(address)).collect();
         if let Some(address) = agreed(&there) {
             return Some(address);
         }
@@ -152,14 +152,17 @@ impl Sentinels {
     /// We are connected to the primary; true if it was another one before.
     pub(super) fn met(&self, primary: &Address) -> bool {
         let mut state = self.state.lock();
-        state.missed = None;
+        state.missed.clear();
         state.primary.replace(primary.clone()).is_some_and(|before| before != *primary)
     }
 
     /// Who was named is not there, or no primary: if another one is named, that is the one.
     pub(super) fn missed(&self, named: &Address) {
         tracing::debug!(%named, "the primary that a sentinel named is not to be had");
-        self.state.lock().missed = Some(named.clone());
+        let mut state = self.state.lock();
+        if !state.missed.contains(named) {
+            state.missed.push(named.clone());
+        }
     }
 
     /// Sees to it that the primary is asked for while `node` has traffic.

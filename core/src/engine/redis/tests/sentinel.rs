@@ -204,7 +204,7 @@ async fn an_old_primary_that_came_back_empty_is_not_taken() {
     let _turn = turn().await;
     let (mut old, new) = (RedisServer::start(&[]).unwrap(), RedisServer::start(&[]).unwrap());
     new.say(&["SET", "a", "1"]);
-    for behind in [1, 2] {
+    for (behind, not_promoted_yet) in [(1, false), (2, false), (2, true)] {
         let named = [old.port(), old.port(), old.port()].map(|port| Arc::new(AtomicU16::new(port)));
         let sentinels = named.each_ref().map(naming);
         let native = native(&url_of(&sentinels));
@@ -215,7 +215,11 @@ async fn an_old_primary_that_came_back_empty_is_not_taken() {
         // Those that are asked first are behind.
         named[behind..].iter().for_each(|named| named.store(new.port(), Ordering::SeqCst));
         old.kill().unwrap();
-        old.restart().unwrap();
+        if not_promoted_yet {
+            new.say(&["REPLICAOF", "127.0.0.1", "1"]);
+        } else {
+            old.restart().unwrap();
+        }
         let get = async {
             for line in LINES {
                 let read = native.send(line, Slot::default(), Arc::new(batch(&[&["GET", "a"]])), &reading(10_000)).await;
@@ -223,7 +227,14 @@ async fn an_old_primary_that_came_back_empty_is_not_taken() {
             }
         };
         let learn = async {
-            tokio::time::sleep(Duration::from_millis(500)).await;
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            if not_promoted_yet {
+                // Neither was to be had so far.
+                old.restart().unwrap();
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                new.say(&["REPLICAOF", "NO", "ONE"]);
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
             named.iter().for_each(|named| named.store(new.port(), Ordering::SeqCst));
         };
         tokio::join!(get, learn);
