@@ -94,7 +94,7 @@ impl Rig {
         self.keys().into_iter().filter(|key| key.contains(":bs:") || key.ends_with(":b0")).collect()
     }
 
-    /// When a key expires, to the millisecond; Redis 6.2 tells only how long that is from now.
+    /// When a key expires, to the millisecond, or 0 if it is gone; Redis 6.2 tells only how long that is from now.
     fn expiry(&self, key: &str) -> u64 {
         let mut connection = redis::Client::open(self.server.url()).unwrap().get_connection().unwrap();
         loop {
@@ -102,6 +102,9 @@ impl Rig {
             both.atomic().cmd("TIME").cmd("PTTL").arg(key).cmd("TIME");
             let (before, left, after): ((u64, u64), i64, (u64, u64)) = both.query(&mut connection).unwrap();
             let ms = |(seconds, micros): (u64, u64)| seconds * 1_000 + micros / 1_000;
+            if left == -2 {
+                return 0;
+            }
             if ms(before) == ms(after) {
                 return ms(before) + u64::try_from(left).unwrap_or_else(|_| panic!("{key} never expires"));
             }
