@@ -4,7 +4,8 @@
 //! from them, or demoted without a word, goes on answering those who are connected.
 //!
 //! All are asked, since some learn later than others of a failover, and an old primary that was restarted meanwhile, perhaps with
-//! nothing in it, takes itself for the primary until they tell it otherwise.
+//! nothing in it, takes itself for the primary until they tell it otherwise. While they name several, nobody can tell from the
+//! names alone who is behind, however few they are: they are given time to agree, and then most of them are right.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -29,9 +30,9 @@ use crate::{ambient, background};
 
 /// How often they are asked whether the primary is still the same, at most.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long the others are waited for when one has answered.
+/// How long the others are waited for when one has answered, at most.
 const GRACE: Duration = Duration::from_millis(250);
-/// How long they are given to agree when they name several primaries; then the most of them are right.
+/// How long they are given to agree when they name several primaries.
 const SETTLING: Duration = Duration::from_secs(2);
 /// After what time they are asked again then.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -50,8 +51,8 @@ struct State {
     primary: Option<Address>,
     /// Who was named since we last met a primary, and was not there, or was none; or was left.
     missed: Vec<Address>,
-    /// Since when they name several primaries.
-    split: Option<Instant>,
+    /// The several primaries that they name, and since when.
+    split: Option<(Vec<Address>, Instant)>,
     watched: bool,
     closed: bool,
 }
@@ -82,7 +83,8 @@ impl Sentinels {
     /// Asks all of them who the primary is, and again for a moment if they do not agree.
     pub(super) async fn primary(&self, bound: Instant) -> Result<Address, DialError> {
         loop {
-            let (named, failures) = self.named(bound).await;
+            let left = bound.saturating_duration_since(ambient::monotonic());
+            let (named, failures) = self.named(bound, GRACE.min(left / 8)).await;
             if named.is_empty() {
                 return Err(nobody(failures, &format!("no sentinel tells where the primary '{}' is", self.master)));
             }
@@ -102,8 +104,8 @@ impl Sentinels {
         Err(DialError::passing(format!("the sentinels no longer name {address} as the primary, but {named}")))
     }
 
-    /// Whom those name that answer; who is silent when another one has answered is waited for only a little.
-    async fn named(&self, bound: Instant) -> (Vec<Address>, Vec<DialError>) {
+    /// Whom those name that answer; who is silent when another one has answered is waited for only so long.
+    async fn named(&self, bound: Instant, grace: Duration) -> (Vec<Address>, Vec<DialError>) {
         let (mut named, mut failures) = (Vec::new(), Vec::new());
         let mut asked: FuturesUnordered<_> = self.all.iter().map(|sentinel| self.ask(sentinel, bound)).collect();
         let mut until = None;
@@ -118,7 +120,7 @@ impl Sentinels {
             match answer {
                 Some(Ok(address)) => {
                     named.push(address);
-                    until = until.or_else(|| Some((ambient::monotonic() + GRACE).into()));
+                    until = until.or_else(|| Some((ambient::monotonic() + grace).into()));
                 }
                 Some(Err(failed)) => failures.push(failed),
                 None => break,
@@ -130,23 +132,35 @@ impl Sentinels {
     /// `None`: it is too early to say.
     fn choose(&self, named: &[Address]) -> Option<Address> {
         let mut state = self.state.lock();
-        let agreed = |named: &[&Address]| {
-            let (first, others) = named.split_first()?;
-            others.iter().all(|other| other == first).then(|| (*first).clone())
-        };
-        if let Some(address) = agreed(&named.iter().collect::<Vec<_>>()) {
-            state.split = None;
-            return Some(address);
+        let mut several: Vec<Address> = Vec::new();
+        for address in named {
+            if !several.contains(address) {
+                several.push(address.clone());
+            }
         }
-        let there: Vec<&Address> = named.iter().filter(|address| !state.missed.contains(address)).collect();
-        if let Some(address) = agreed(&there) {
-            return Some(address);
+        if let [only] = &several[..] {
+            state.split = None;
+            return Some(only.clone());
         }
         let now = ambient::monotonic();
-        let since = *state.split.get_or_insert(now);
+        let same = |known: &[Address]| known.len() == several.len() && known.iter().all(|address| several.contains(address));
+        let since = match &state.split {
+            Some((known, since)) if same(known) => *since,
+            _ => {
+                state.split = Some((several.clone(), now));
+                now
+            }
+        };
+        if now.saturating_duration_since(since) < SETTLING {
+            return None;
+        }
         let votes = |address: &Address| named.iter().filter(|other| *other == address).count();
-        let most = named.iter().max_by_key(|address| votes(address))?;
-        (now.saturating_duration_since(since) >= SETTLING).then(|| most.clone())
+        if let Some(most) = several.iter().find(|address| 2 * votes(address) > named.len()) {
+            return Some(most.clone());
+        }
+        // As many on each side: whoever is there, and of those the one that we know.
+        let there = |address: &Address| (!state.missed.contains(address), state.primary.as_ref() == Some(address));
+        several.iter().max_by_key(|address| (votes(address), there(address))).cloned()
     }
 
     /// We are connected to the primary; true if it was another one before.
@@ -156,7 +170,7 @@ impl Sentinels {
         state.primary.replace(primary.clone()).is_some_and(|before| before != *primary)
     }
 
-    /// Who was named is not there, or no primary: if another one is named, that is the one.
+    /// Who was named is not there, or no primary.
     pub(super) fn missed(&self, named: &Address) {
         tracing::debug!(%named, "the primary that a sentinel named is not to be had");
         let mut state = self.state.lock();
@@ -182,9 +196,15 @@ impl Sentinels {
 
     /// Whom more than half of the sentinels name.
     async fn majority(&self, bound: Instant) -> Option<Address> {
-        let (named, _) = self.named(bound).await;
+        // Those that are far away get the time to connect.
+        let (named, _) = tokio::time::timeout_at(bound.into(), self.named(bound, LOOK)).await.ok()?;
         let votes = |address: &Address| named.iter().filter(|other| *other == address).count();
-        named.iter().find(|address| votes(address) > self.all.len() / 2).cloned()
+        let most = named.iter().find(|address| votes(address) > self.all.len() / 2)?;
+        if votes(most) == named.len() {
+            // The next time that they disagree it is about something else.
+            self.state.lock().split = None;
+        }
+        Some(most.clone())
     }
 
     async fn ask(&self, sentinel: &Sentinel, bound: Instant) -> Result<Address, DialError> {
@@ -253,9 +273,12 @@ async fn watch(sentinels: Weak<Sentinels>, node: Weak<Node>) {
         if std::mem::replace(&mut seen, sent) == sent {
             continue;
         }
-        let named = sentinels.majority(ambient::monotonic() + LOOK).await;
-        let primary = sentinels.state.lock().primary.clone();
-        if let (Some(named), Some(primary), Some(node)) = (named, primary, node.upgrade())
+        let Some(primary) = sentinels.state.lock().primary.clone() else { continue };
+        let Some(named) = sentinels.majority(ambient::monotonic() + LOOK).await else { continue };
+        // Unless another one was met while they were asked.
+        let still = sentinels.state.lock().primary.as_ref() == Some(&primary);
+        if let Some(node) = node.upgrade()
+            && still
             && named != primary
         {
             tracing::debug!(%primary, %named, "the sentinels name another primary; the next batches connect anew");

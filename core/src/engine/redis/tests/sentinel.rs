@@ -240,3 +240,33 @@ async fn an_old_primary_that_came_back_empty_is_not_taken() {
         tokio::join!(get, learn);
     }
 }
+
+/// One that has missed a failover names the old primary for good, which is there and takes itself for the primary; the right one
+/// is not to be had for a moment.
+#[tokio::test]
+async fn one_that_is_behind_for_good_does_not_outvote_the_others() {
+    let _turn = turn().await;
+    let (old, mut new) = (RedisServer::start(&[]).unwrap(), RedisServer::start(&[]).unwrap());
+    for agreed_before in [true, false] {
+        let named = [new.port(), new.port(), if agreed_before { new.port() } else { old.port() }];
+        let named = named.map(|port| Arc::new(AtomicU16::new(port)));
+        let sentinels = named.each_ref().map(naming);
+        let native = native(&url_of(&sentinels));
+        let port_of_new = bytes(&new.port().to_string());
+        let all_at_new = async |native: &Native| {
+            for line in LINES {
+                let port = Arc::new(batch(&[&["CONFIG", "GET", "port"]]));
+                let mut replies = native.send(line, Slot::default(), port, &reading(10_000)).await.unwrap();
+                let Reply::Array(items) = replies.remove(0) else { panic!("no port") };
+                assert_eq!(items[1], port_of_new, "agreed before: {agreed_before}");
+            }
+        };
+        all_at_new(&native).await;
+        named[2].store(old.port(), Ordering::SeqCst);
+        new.kill().unwrap();
+        let error = one(&native, &["PING"], &reading(300)).await;
+        assert!(error.is_err(), "{error:?}");
+        new.restart().unwrap();
+        all_at_new(&native).await;
+    }
+}
