@@ -41,9 +41,17 @@ test('nobody stays awake for a server that is silent, and everything else goes o
 
 test('nobody stays awake for answers of a server far away', async (t) => {
   const { server, store } = await stores(t, '--proxy');
-  await server.say('proxy delay replies 10');
-  const part = await busy(async () => {
-    for (let i = 0; i < 100; i++) assert.equal((await store.read({ value: 'a' })).kind, 'missing');
-  });
-  assert.ok(part < 0.5, `${part} of a processor`);
+  for (const [delay, callers] of [
+    [10, 1],
+    [3, 8],
+  ]) {
+    await server.say(`proxy delay replies ${delay}`);
+    const one = async (_, caller) => {
+      // Not all at the same moments.
+      await pause((delay * caller) / callers);
+      for (let i = 0; i < 100; i++) assert.equal((await store.read({ value: 'a' })).kind, 'missing');
+    };
+    const part = await busy(() => Promise.all(Array.from({ length: callers }, one)));
+    assert.ok(part < 0.5, `${part} of a processor, ${callers} callers`);
+  }
 });

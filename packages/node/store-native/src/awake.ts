@@ -22,6 +22,8 @@ export class Awake {
   #until = 0;
   /** Answers that it stays awake for. */
   #due = 0;
+  /** Answers that it gave up waiting for: when they come, staying awake was still in vain. */
+  #late = 0;
   #vain = 0;
   #left = 0;
 
@@ -42,10 +44,12 @@ export class Awake {
     setImmediate(this.#round);
   }
 
-  /** So many answers came. */
-  answered(operations: number): void {
-    if (!this.#going || operations === 0) return;
-    this.#due -= operations;
+  /** So many answers came; so many callers still wait. */
+  answered(operations: number, waiting: number): void {
+    const late = Math.min(operations, this.#late);
+    this.#late = waiting > 0 ? this.#late - late : 0;
+    if (!this.#going || operations <= late) return;
+    this.#due -= operations - late;
     this.#vain = 0;
   }
 
@@ -55,7 +59,10 @@ export class Awake {
       setImmediate(this.#round);
       return;
     }
-    if (due) this.#vain++;
+    if (due) {
+      this.#vain++;
+      this.#late += this.#due;
+    }
     this.#going = false;
     this.#due = 0;
   };

@@ -186,7 +186,8 @@ export class Bridge implements Carrier {
       this.#answers.shrink();
     } finally {
       this.#collecting = false;
-      this.#awake.answered(waited - this.#waiting);
+      // A lease that comes too late is released, and so there may be more who wait than before.
+      this.#awake.answered(Math.max(0, waited - this.#waiting), this.#waiting);
       this.#hold();
     }
   }

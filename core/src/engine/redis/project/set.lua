@@ -30,6 +30,13 @@ for _, command in ipairs(later) do
     return redis.error_reply("NOPERM this user has no permissions to run the '" .. command[1] .. "' command")
   end
 end
+-- Servers before 7.0 cannot be asked: there it is tried by a write that changes nothing.
+if not redis.acl_check_cmd then
+  local said = try('SET', KEYS[1], '1')
+  if said.err then
+    return failed(said, 'SET')
+  end
+end
 -- The first effect is what lack of memory refuses; from there on nothing does.
 local counted = try('ZADD', KEYS[2], expires == 0 and '+inf' or text(expires), ARGV[1])
 if type(counted) == 'table' then

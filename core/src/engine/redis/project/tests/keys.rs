@@ -140,11 +140,17 @@ const RIGHTS: &str = "resetchannels &zlink-project:wake:* ~zlink-project{* +time
     +eval_ro +evalsha_ro +set +unlink +pexpire +pexpireat +persist +exists +zadd +zrem +zcard +zcount +zscore +zrange \
     +zrangebyscore +zrangebylex +zrevrangebylex +hget +hset +hdel +hlen +hmget +publish +subscribe";
 
+/// As many of them as the server has commands for: Redis 6.2 has no scripts that only read.
+fn rights(rig: &Rig) -> impl Iterator<Item = &'static str> {
+    let old = rig.say(&["COMMAND", "INFO", "EVAL_RO"]).items()[0] == zlink_test_servers::Value::Nil;
+    RIGHTS.split_whitespace().filter(move |right| !(old && right.ends_with("_ro")))
+}
+
 #[tokio::test]
 async fn a_user_with_the_least_rights_can_do_all_of_it() {
     let rig = Rig::start(&[]);
     let mut user = vec!["ACL", "SETUSER", "app", "on", ">secret"];
-    user.extend(RIGHTS.split_whitespace());
+    user.extend(rights(&rig));
     rig.say(&user);
     let url = format!("redis://app:secret@{}?allow_eviction=true", rig.proxy.address());
     let open = || Project::open(&url, ProjectId::new("w", "p").unwrap(), ProjectOptions::default()).unwrap();
@@ -197,7 +203,7 @@ async fn a_user_with_the_least_rights_can_do_all_of_it() {
 async fn without_the_channel_heartbeats_find_a_free_lock() {
     let rig = Rig::start(&[]);
     let mut user = vec!["ACL", "SETUSER", "app", "on", ">secret"];
-    user.extend(RIGHTS.split_whitespace().filter(|right| !right.contains("channel") && !right.starts_with('&')));
+    user.extend(rights(&rig).filter(|right| !right.contains("channel") && !right.starts_with('&')));
     user.push("resetchannels");
     rig.say(&user);
     let url = format!("redis://app:secret@{}?allow_eviction=true", rig.proxy.address());
