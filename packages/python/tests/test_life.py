@@ -110,6 +110,26 @@ def script(text, *arguments, **more):
     return done.stdout.split()
 
 
+def test_a_program_that_is_soon_over_ends_well(redis, prefix):
+    # Eight at a time, on processors that are busy: a thread of the library is still coming back from its last answer then.
+    text = """
+        import asyncio, sys
+        import zlink_store as zs
+
+        async def main():
+            async with zs.LocationStore("memory:") as memory, zs.LocationStore(sys.argv[1], key_prefix=sys.argv[2]) as remote:
+                await asyncio.gather(*(store.read(f"k{at}") for at in range(20) for store in (memory, remote)))
+
+        asyncio.run(main())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(text), redis.url, prefix]
+    for _ in range(5):
+        programs = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(8)]
+        for program in programs:
+            _, said = program.communicate(timeout=120)
+            assert program.returncode == 0, said
+
+
 FORKING = """
     import asyncio, gc, os, sys
     import zlink_store as zs

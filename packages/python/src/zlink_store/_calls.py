@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from . import _native
+from . import _exit, _native
 from ._errors import ForkedError, StoreError, from_native
 
 _Result = TypeVar("_Result", covariant=True)
@@ -55,6 +55,7 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+_exit.install()
 
 
 def translated(error: Any) -> StoreError:
