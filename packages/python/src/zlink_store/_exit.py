@@ -1,8 +1,8 @@
 """The end of the interpreter waits for threads that are calling back.
 
-Python ends a foreign thread that asks for the interpreter's lock while the interpreter ends, in the middle of Rust's frames, which
-ends the whole process with SIGABRT. So nobody may be in a callback by then: the native library's threads tell a coroutine that it can
-go on, and a short program is often over before such a thread has come back from telling.
+Python ends a foreign thread that asks for the interpreter's lock while the interpreter ends, in the middle of Rust's frames,
+which ends the whole process with SIGABRT. So nobody may be in a callback by then: the native library's threads tell a coroutine
+that it can go on, and a short program is often over before such a thread has come back from telling.
 """
 
 from __future__ import annotations
