@@ -26,7 +26,7 @@ function read(file) {
 const shared = read(own).map((scenario) => ({ ...scenario, own: true }));
 // What a language does with wrong arguments is its own, as is what it does around a callback; some of it has no form on the wire. And what
 // waits for time to pass is about the engine's clock, with little time for two processes to connect.
-const OWN = ['arguments.json', 'project-names.json', 'with-lock.json'];
+const OWN = ['arguments.json', 'project-names.json', 'urls.json', 'with-lock.json', 'wrong-input.json'];
 const isShared = ({ steps }) => !/"(until|withLock)"/.test(JSON.stringify(steps));
 const all = readdirSync(conformance)
   .filter((file) => file.endsWith('.json') && !file.endsWith('.schema.json') && !OWN.includes(file))

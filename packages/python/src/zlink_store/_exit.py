@@ -13,7 +13,10 @@ import threading
 import time
 from typing import Any
 
-from . import _native
+from . import _native as _typed
+
+# The generated module has no types.
+_native: Any = _typed
 
 # Threads in a callback. Adding and removing are atomic.
 _inside: set[int] = set()
@@ -45,8 +48,7 @@ def _wait_for_threads() -> None:
 
 def install() -> None:
     """Makes the native library's threads call back through this module."""
-    native: Any = _native
-    native._uniffi_continuation_callback = native._UNIFFI_RUST_FUTURE_CONTINUATION_CALLBACK(_told)
+    _native._uniffi_continuation_callback = _native._UNIFFI_RUST_FUTURE_CONTINUATION_CALLBACK(_told)
     atexit.register(_wait_for_threads)
     # The threads do not exist in a child.
     os.register_at_fork(after_in_child=_inside.clear)
