@@ -20,9 +20,9 @@ use zlink_store::{
 use crate::is_long;
 use crate::party::{Answer, Location, Project, Relocation};
 
-/// Operations of each kind.
+/// Operations of each kind, in whole batches.
 fn each() -> u32 {
-    if is_long() { 1_000 } else { 250 }
+    if is_long() { 1_000 } else { 256 }
 }
 const AT_ONCE: usize = 8;
 /// Groups of records that one commit writes, and the records of one.
