@@ -28,12 +28,7 @@ async fn sentinels_promote_a_replica_under_load(party: Party) {
         load.goes_on(200).await;
         let old = trio.primary();
         trio.servers()[old].kill().expect("the server does so");
-        tokio::task::block_in_place(|| {
-            trio.promoted(old);
-            trio.servers()[old].restart().expect("the server does so");
-            trio.in_step(1);
-        });
-        back_within_five_seconds(&load).await;
+        a_replica_is_promoted(&mut trio, old, &load).await;
     }
     load.goes_on(200).await;
     let counts = load.finish("failover by sentinels").await;
@@ -50,16 +45,31 @@ async fn a_cluster_promotes_a_replica_under_load(party: Party) {
         load.goes_on(200).await;
         let old = cluster.owner(slot);
         cluster.nodes()[old].kill().expect("the server does so");
-        tokio::task::block_in_place(|| {
-            cluster.promoted(slot, old);
-            cluster.nodes()[old].restart().expect("the server does so");
-            cluster.settled().expect("the server does so");
-        });
-        back_within_five_seconds(&load).await;
+        a_node_is_promoted(&mut cluster, slot, old, &load).await;
     }
     load.goes_on(200).await;
     let counts = load.finish("failover in a Cluster").await;
     assert!(counts.unknown > 0, "no round met a write under way: {counts:?}");
+}
+
+/// Waits until `old` is replaced and there again, and until the load goes on.
+async fn a_replica_is_promoted(trio: &mut SentinelTrio, old: usize, load: &Load) {
+    tokio::task::block_in_place(|| {
+        trio.promoted(old);
+        trio.servers()[old].restart().expect("the server does so");
+        trio.in_step(1);
+    });
+    back_within_five_seconds(load).await;
+}
+
+/// The same for the node that has `slot`.
+async fn a_node_is_promoted(cluster: &mut Cluster, slot: u16, old: usize, load: &Load) {
+    tokio::task::block_in_place(|| {
+        cluster.promoted(slot, old);
+        cluster.nodes()[old].restart().expect("the server does so");
+        cluster.settled().expect("the server does so");
+    });
+    back_within_five_seconds(load).await;
 }
 
 /// As docs/operations.md states it.
@@ -83,12 +93,7 @@ async fn sentinels_promote_a_replica_that_lacks_the_last_writes(party: Party) {
         load.goes_on(100).await;
         trio.servers()[old].kill().expect("the server does so");
         load.may_lose(begin..=load.tick());
-        tokio::task::block_in_place(|| {
-            trio.promoted(old);
-            trio.servers()[old].restart().expect("the server does so");
-            trio.in_step(1);
-        });
-        back_within_five_seconds(&load).await;
+        a_replica_is_promoted(&mut trio, old, &load).await;
         load.goes_on(200).await;
         let counts = load.finish("failover by sentinels, without acknowledgements of replicas").await;
         assert!(counts.lost > 0, "nothing was lost, so nothing was shown: {counts:?}");
@@ -108,12 +113,7 @@ async fn a_cluster_promotes_a_replica_that_lacks_the_last_writes(party: Party) {
         load.goes_on(100).await;
         cluster.nodes()[old].kill().expect("the server does so");
         load.may_lose(begin..=load.tick());
-        tokio::task::block_in_place(|| {
-            cluster.promoted(slot, old);
-            cluster.nodes()[old].restart().expect("the server does so");
-            cluster.settled().expect("the server does so");
-        });
-        back_within_five_seconds(&load).await;
+        a_node_is_promoted(&mut cluster, slot, old, &load).await;
         load.goes_on(200).await;
         let counts = load.finish("failover in a Cluster, without acknowledgements of replicas").await;
         assert!(counts.lost > 0, "nothing was lost, so nothing was shown: {counts:?}");

@@ -233,24 +233,18 @@ for k = first, last do
     end
   end
 end
-if #names > 0 then
-  chunked(names, function(...) call('ZADD', index, ...) end)
-end
-if #dues > 0 then
-  chunked(dues, function(...) call('ZADD', due, ...) end)
-end
-if not newest and #left > 0 then
+chunked(names, function(...) call('ZADD', index, ...) end)
+chunked(dues, function(...) call('ZADD', due, ...) end)
+if not newest then
   chunked(left, function(...) call('ZREM', index, ...) end)
   chunked(left, function(...) call('ZREM', due, ...) end)
 end
-if #gone > 0 then
-  chunked(gone, function(...) call('DEL', ...) end)
-end
+chunked(gone, function(...) call('DEL', ...) end)
 if one_by_one then
   for at = 1, p, 2 do
     call('SET', puts[at], puts[at + 1])
   end
-elseif #puts > 0 then
+else
   chunked(puts, function(...) call('MSET', ...) end)
 end
 for at = 1, #expiring do

@@ -75,18 +75,10 @@ for k = 1, count do
     end
   end
 end
-if #later > 0 then
-  chunked(later, function(...) call('ZADD', due, ...) end)
-end
-if #names > 0 then
-  chunked(names, function(...) call('ZREM', index, ...) end)
-end
-if #records > 0 then
-  chunked(records, function(...) call('DEL', ...) end)
-end
-if #settled > 0 then
-  chunked(settled, function(...) call('ZREM', due, ...) end)
-end
+chunked(later, function(...) call('ZADD', due, ...) end)
+chunked(names, function(...) call('ZREM', index, ...) end)
+chunked(records, function(...) call('DEL', ...) end)
+chunked(settled, function(...) call('ZREM', due, ...) end)
 
 local answer = call('LRANGE', snapshots, 0, -1)
 table.insert(answer, 1, DONE)
