@@ -1,27 +1,31 @@
 //! Putting a blob: up to 2 MiB in one round trip, more of it a few segments at a time.
 
 use std::ops::Range;
+use std::pin::pin;
 use std::task::Poll;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::future::{join, try_join_all};
+use futures_util::future::{BoxFuture, Either, Shared, join_all, select};
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 
 use super::RedisRelocation;
 use super::keys::{Keys, Mark, Upload};
 use super::manifest::{Manifest, SEGMENT, segments};
 use super::wire::{End, FINISH, Look};
-use crate::ambient;
 use crate::call::Call;
 use crate::contract::{BlobPutResult, Code, Error, Outcome, Payload, Retention, StoreTime};
 use crate::engine::redis::transport::{Failure, Line};
 use crate::engine::redis::words::Words;
+use crate::{ambient, background};
 
 /// How long a segment of an unfinished upload outlives the operation timeout.
 const LEFTOVER_MS: u64 = 50_000;
 /// Up to here a blob is sent whole, before anybody knows whether it is there already.
 pub(super) const AT_ONCE: usize = 8 * SEGMENT;
+
+/// Segments under way, until each of them is answered or lost; the first failure.
+type Sent = Shared<BoxFuture<'static, Result<(), Error>>>;
 
 /// What the script that finishes an upload is called with.
 struct Finish {
@@ -38,8 +42,10 @@ impl RedisRelocation {
         call: &Call,
     ) -> Result<BlobPutResult, Error> {
         let most = if self.0.wire.window() > 1 { AT_ONCE } else { SEGMENT };
-        if payload.size() <= most {
-            return self.put_at_once(keys, &payload, retention, call).await;
+        if payload.size() <= most
+            && let Some(result) = self.put_at_once(keys, &payload, retention, call).await?
+        {
+            return Ok(result);
         }
         let look = self.0.wire.look(keys, call).await?;
         let Some(manifest) = &look.live else { return self.put_large(keys, &payload, retention, &look, call).await };
@@ -50,14 +56,15 @@ impl RedisRelocation {
         Ok(result)
     }
 
-    /// The segments and the script that makes them visible go out together.
+    /// The segments and the script that makes them visible go out together. `None`: a segment was lost on its way, and surely
+    /// nothing was done.
     async fn put_at_once(
         &self,
         keys: &Keys,
         payload: &Payload,
         retention: Retention,
         call: &Call,
-    ) -> Result<BlobPutResult, Error> {
+    ) -> Result<Option<BlobPutResult>, Error> {
         let wire = &self.0.wire;
         if payload.size() > SEGMENT {
             // What follows takes a while of a processor: not of the thread that made the call.
@@ -80,25 +87,48 @@ impl RedisRelocation {
         let end = End::In(left_ms(call) + LEFTOVER_MS);
         let line = wire.finishing_line();
         // Never repeated: coming after the script, it could be finished a second time.
-        let sent = uploaded.iter().zip(pieces).map(|(name, bytes)| wire.upload(line, name.clone(), bytes, end, false, &unseen));
-        let (sent, finished) = join(try_join_all(sent), wire.change(line, &FINISH, &finish.names, &finish.args, call)).await;
+        let segments = uploaded.iter().cloned().zip(pieces).map(|(name, bytes)| {
+            let (wire, unseen) = (wire.clone(), unseen.clone());
+            async move { wire.upload(line, name, bytes, end, false, &unseen).await }
+        });
+        let sent: Sent = join_all(segments).map(|sent| sent.into_iter().collect()).boxed().shared();
+        let script = pin!(wire.change(line, &FINISH, &finish.names, &finish.args, call));
+        // The segments first. Their own answers matter only to a script that misses one.
+        let finished = match select(sent.clone(), script).await {
+            Either::Left((_, script)) => script.await,
+            Either::Right((finished, _)) => finished,
+        };
         let result = match finished {
             // It came before a segment, or a segment did not come at all.
-            Ok(answer) if answer.word() == b"gone" => match sent {
-                Ok(_) => wire.change_surely(&FINISH, &finish.names, &finish.args, keys, call).await,
-                Err(error) => Err(error),
-            },
+            Ok(answer) if answer.word() == b"gone" => {
+                call.unmark_sent();
+                match sent.clone().await {
+                    Ok(()) => wire.change_surely(&FINISH, &finish.names, &finish.args, keys, call).await,
+                    Err(error) if error.code() == Code::Unavailable => {
+                        wire.hasten(uploaded);
+                        return Ok(None);
+                    }
+                    Err(error) => Err(error),
+                }
+            }
             Ok(answer) => Ok((answer, false)),
             Err(Failure::NotSent(error)) => Err(error),
             Err(Failure::Lost(error)) => {
+                // What can still come is to be there before the script looks for it.
+                let _ = sent.clone().await;
                 wire.change_again(&FINISH, &finish.names, &finish.args, keys, call, error).await.map(|answer| (answer, true))
             }
         };
-        self.ended(result, uploaded)
+        self.ended(result, uploaded, Some(sent)).map(Some)
     }
 
-    /// What became of an upload. What it left behind and nobody uses goes.
-    fn ended(&self, result: Result<(Words, bool), Error>, uploaded: Vec<Bytes>) -> Result<BlobPutResult, Error> {
+    /// What became of an upload. What it left behind and nobody uses goes, once no segment can come any more.
+    fn ended(
+        &self,
+        result: Result<(Words, bool), Error>,
+        uploaded: Vec<Bytes>,
+        sent: Option<Sent>,
+    ) -> Result<BlobPutResult, Error> {
         let result = result.and_then(|(answer, lost)| verdict(&answer, lost));
         let unused = match &result {
             Ok(BlobPutResult::Stored { .. }) => false,
@@ -106,7 +136,14 @@ impl RedisRelocation {
             Err(error) => error.outcome() == Outcome::NotApplied,
         };
         if unused {
-            self.0.wire.hasten(uploaded);
+            let wire = self.0.wire.clone();
+            match sent {
+                Some(sent) => drop(background::handle().spawn(async move {
+                    let _ = sent.await;
+                    wire.hasten(uploaded);
+                })),
+                None => wire.hasten(uploaded),
+            }
         }
         result
     }
@@ -135,7 +172,7 @@ impl RedisRelocation {
         };
         let finish = self.finish(keys, upload, digest, payload.size(), retention);
         let result = wire.change_surely(&FINISH, &finish.names, &finish.args, keys, call).await;
-        self.ended(result, uploaded)
+        self.ended(result, uploaded, None)
     }
 
     fn finish(&self, keys: &Keys, upload: Upload, digest: blake3::Hash, size: usize, retention: Retention) -> Finish {
@@ -172,12 +209,10 @@ impl RedisRelocation {
             }
             Ok(hasher.finalize())
         };
-        let fed = feed.await;
+        let mut fed = feed.await;
         // Also after a failure: what is under way would come after it was cleared away.
         while let Some(done) = flying.next().await {
-            if fed.is_ok() {
-                done?;
-            }
+            fed = fed.and_then(|digest| done.map(|()| digest));
         }
         fed
     }

@@ -51,10 +51,8 @@ fn whatever_is_cut_is_done_once_or_said_to_be_unknown() {
                             assert!(is_stored(&put), "{name}: {put:?}");
                             assert!(holds(&store, &name, &payload).await, "{name}: acknowledged and lost");
                         }
-                        Err(error) if error.outcome() == Outcome::NotApplied => {
-                            assert!(!holds(&store, &name, &payload).await, "{name}: {error:?}, and it was applied");
-                        }
-                        Err(error) => assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}"),
+                        // What surely was not applied is done again, since there is time.
+                        Err(error) => assert_eq!(error.outcome(), Outcome::Unknown, "{name}: {error:?}"),
                     }
                     // Never a conflict with what it may have stored itself.
                     let again = store.put(name.clone(), payload.clone(), retention(MINUTE)).await.unwrap();

@@ -1,9 +1,13 @@
 //! Answers that get lost, and commands that come late.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
+use crate::background;
 use crate::contract::{Code, Outcome};
 use crate::engine::redis::blob::wire::{DELETE, FINISH, RENEW};
 use crate::engine::redis::tests::tap::{lost, named, runs};
+use crate::engine::redis::transport::Failure;
 
 #[test]
 fn a_put_finds_its_own_work_after_a_lost_answer() {
@@ -43,6 +47,54 @@ fn a_put_whose_finish_never_came_is_finished_by_the_repeat() {
         stored(&run(store.put("x", bytes(size), MINUTE)).unwrap());
         assert!(run(store.bytes("x")).unwrap() == bytes(size));
         run(store.delete("x")).unwrap();
+    }
+}
+
+#[test]
+fn a_put_whose_segment_was_lost_is_put_again_while_there_is_time() {
+    let rig = Rig::start(&[]);
+    for transactions in [true, false] {
+        let store = rig.open(transactions);
+        for size in WAYS {
+            for place in 0..size.div_ceil(SEGMENT).min(3) {
+                store.tap.once_after(place, named("SET"), |_| async { Err(lost()) });
+                stored(&run(store.put("x", bytes(size), MINUTE)).unwrap());
+                assert!(run(store.bytes("x")).unwrap() == bytes(size), "{size} {place}");
+                run(store.delete("x")).unwrap();
+                until("nothing is left", || rig.keys().is_empty());
+            }
+        }
+    }
+}
+
+/// What is cleared away before the last segment has come would stay behind.
+#[test]
+fn what_a_lost_put_left_is_cleared_away_behind_the_last_segment() {
+    let rig = Rig::start(&[]);
+    let store = rig.store();
+    for size in [3 * SEGMENT, AT_ONCE + 1] {
+        let (failed, held) = tokio::sync::oneshot::channel::<()>();
+        let came = Arc::new(AtomicBool::new(false));
+        let comes = Arc::clone(&came);
+        // It is on its way, whoever waits for it, and comes when another one has failed for long.
+        store.tap.once(named("SET"), |send| {
+            let coming = background::handle().spawn(async move {
+                let _ = held.await;
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                let answer = send.await;
+                comes.store(true, Ordering::SeqCst);
+                answer
+            });
+            async move { coming.await.unwrap() }
+        });
+        store.tap.once(named("SET"), |_| async move {
+            drop(failed);
+            Err(Failure::NotSent(Error::new(Code::OutOfMemory, Outcome::NotApplied, "no memory")))
+        });
+        let error = run(store.put("x", bytes(size), MINUTE)).unwrap_err();
+        assert_eq!((error.code(), error.outcome()), (Code::OutOfMemory, Outcome::NotApplied), "{error}");
+        assert_eq!(store.tap.left(), 0);
+        until("the last one has come, and nothing is left", || came.load(Ordering::SeqCst) && rig.keys().is_empty());
     }
 }
 

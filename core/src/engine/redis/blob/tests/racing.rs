@@ -25,6 +25,29 @@ fn of_two_that_put_the_same_bytes_one_stores_and_one_finds_them() {
     }
 }
 
+/// A segment that hangs, on a line that has become silent say, holds up nobody once the script has said what became of the put;
+/// and what it leaves when it comes after all goes too.
+#[test]
+fn a_put_ends_with_the_answer_of_its_script() {
+    let rig = Rig::start(&[]);
+    let (store, rival) = (rig.store(), rig.store());
+    run(async {
+        stored(&rival.put("x", other(&bytes(3 * SEGMENT)), MINUTE).await.unwrap());
+        for place in 0..3 {
+            let (come, held) = tokio::sync::oneshot::channel::<()>();
+            store.tap.once_after(place, named("SET"), |send| async move {
+                let _ = held.await;
+                send.await
+            });
+            let put = store.put("x", bytes(3 * SEGMENT), MINUTE);
+            let put = tokio::time::timeout(Duration::from_secs(10), put).await.expect("the script has answered").unwrap();
+            assert!(matches!(put, BlobPutResult::Conflict { .. }), "{put:?}");
+            come.send(()).expect("somebody sees to what is still under way");
+            until("only the rival's is left", || rig.keys().len() == 4);
+        }
+    });
+}
+
 #[test]
 fn of_many_that_put_different_bytes_one_wins() {
     let rig = Rig::start(&[]);
