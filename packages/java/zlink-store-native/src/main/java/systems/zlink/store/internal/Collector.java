@@ -57,7 +57,7 @@ final class Collector implements Runnable {
             record = Native.submit(call.asked(), ticket, store, request.bytes(), request.length(), request.beside(), Completions.mayHold());
         } catch (RuntimeException | Error failure) {
             // Native code has not taken it.
-            CALLS.remove(ticket);
+            answeredHere(ticket);
             call.arrivedAtOnce(Answers.internal("the native library failed", failure));
             return;
         }
@@ -67,7 +67,7 @@ final class Collector implements Runnable {
             }
             return;
         }
-        CALLS.remove(ticket);
+        answeredHere(ticket);
         if (Answers.errorOrNull(record) instanceof IllegalArgumentException error) {
             throw error;
         }
@@ -83,9 +83,17 @@ final class Collector implements Runnable {
     static byte[] await(int ticket, int timeoutMs) {
         byte[] record = Native.await(ticket, timeoutMs);
         if (record != null) {
-            CALLS.remove(ticket);
+            answeredHere(ticket);
         }
         return record;
+    }
+
+    /** Forgets a call whose answer did not come by way of the thread that collects, which may have stayed for it alone. */
+    private static void answeredHere(int ticket) {
+        CALLS.remove(ticket);
+        if (OPEN_STORES.get() == 0 && RUNNING.get() != null && CALLS.isEmpty()) {
+            Native.nudge();
+        }
     }
 
     private static int register(Call<?> call) {

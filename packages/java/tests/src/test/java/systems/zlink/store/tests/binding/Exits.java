@@ -4,6 +4,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import systems.zlink.framework.locationprovider.*;
 import systems.zlink.store.tests.support.Stores;
 
@@ -36,8 +38,44 @@ final class Exits {
                 }
                 System.exit(0);
             }
+            case "threads" -> {
+                // Operations of a store that needs no such thread come and go while the last store that needs one is closed.
+                for (int round = 0; round < 100; round++) {
+                    threadsEnd(url);
+                }
+                Poll.until("time is kept no longer", () -> threads().isEmpty());
+                System.out.println("threads ended");
+            }
             default -> throw new IllegalArgumentException(arguments[0]);
         }
         System.out.println("main ends at " + System.currentTimeMillis());
+    }
+
+    private static void threadsEnd(String url) throws Exception {
+        AtomicBoolean over = new AtomicBoolean();
+        CountDownLatch begun = new CountDownLatch(1);
+        try (var memory = Stores.inMemory()) {
+            Thread beside = new Thread(() -> {
+                while (!over.get()) {
+                    memory.read(Stores.key("k"), null).toCompletableFuture().join();
+                    begun.countDown();
+                }
+            });
+            beside.start();
+            try (var store = Stores.redis(url, Duration.ofSeconds(10))) {
+                begun.await();
+                Stores.await(store.read(Stores.key("k"), () -> false));
+                if (!threads().contains("zlink-store-answers")) {
+                    throw new AssertionError(threads().toString());
+                }
+            }
+            over.set(true);
+            beside.join();
+        }
+        Poll.until("answers are collected no longer", () -> !threads().contains("zlink-store-answers"));
+    }
+
+    private static List<String> threads() {
+        return Thread.getAllStackTraces().keySet().stream().map(Thread::getName).filter(name -> name.startsWith("zlink-store-")).toList();
     }
 }
