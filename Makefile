@@ -300,7 +300,23 @@ lint-javadoc: jvm ## the documentation of the Java packages is complete, and its
 
 # ---- benchmarks --------------------------------------------------------------------------------------------------------
 
-BENCH_NODE := tests/bench/node
+BENCH := tests/bench
+BENCH_NODE := $(BENCH)/node
+BENCH_PARTS := node java core
+# What was measured is printed even if a row of it failed.
+reported = rm -f target/bench/$(1).json; status=0; $(BENCH)/pinned $(2) || status=1; node $(BENCH)/report.mjs $(1) || status=1; exit $$status
+
+.PHONY: bench
+bench: ## every line of the goals (tests/bench/goals.json), all sides in turn on one Redis; a table, target/bench/report.json, plots
+	@rm -rf target/bench
+	@status=0; \
+	for part in $(BENCH_PARTS); do $(MAKE) --no-print-directory bench-$$part || status=1; done; \
+	node $(BENCH)/report.mjs all || status=1; \
+	exit $$status
+
+.PHONY: bench-publish
+bench-publish: ## puts what `make bench` has measured into docs/performance.md
+	@node $(BENCH)/report.mjs publish
 
 $(BENCH_NODE)/node_modules/.package-lock.json: $(BENCH_NODE)/package-lock.json
 	cd $(BENCH_NODE) && npm ci --no-audit --no-fund
@@ -309,13 +325,20 @@ $(BENCH_NODE)/node_modules/.package-lock.json: $(BENCH_NODE)/package-lock.json
 .PHONY: bench-node
 bench-node: servers build-node $(BENCH_NODE)/node_modules/.package-lock.json ## Node against node-redis, valkey-glide and others, in one run on one Redis; ROWS="read scan" for some rows only
 	@$(call TOOLS,zlink-test-servers) -q
-	@node $(BENCH_NODE)/bench.mjs $(ROWS)
+	@$(call reported,node,node $(BENCH_NODE)/bench.mjs $(ROWS))
 
 .PHONY: bench-java
-bench-java: servers build-java ## Java against Lettuce and Redisson, in one run on one Redis; ROWS="read lock" for some rows only
+bench-java: servers build-java ## Java against Lettuce, valkey-glide and Redisson, in one run on one Redis; ROWS="read lock" for some rows only
 	@$(call TOOLS,zlink-test-servers) -q
-	@mvn -q -B -ntp -f tests/bench/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/bench-java.classpath"
-	@java -Xms1g -Xmx1g -cp "$(JARS):$$(cat target/bench-java.classpath)" tests/bench/java/Bench.java $(ROWS)
+	@mvn -q -B -ntp -f $(BENCH)/java/pom.xml dependency:build-classpath -Dmdep.outputFile="$(CURDIR)/target/bench-java.libraries"
+	@echo "$(JARS):$$(cat target/bench-java.libraries)" > target/bench-java.classpath
+	@rm -rf target/bench-java && javac -d target/bench-java -cp "$$(cat target/bench-java.classpath)" $(BENCH)/java/*.java
+	@$(call reported,java,java -Xms1g -Xmx1g -cp "target/bench-java:$$(cat target/bench-java.classpath)" Bench $(ROWS))
+
+.PHONY: bench-core
+bench-core: servers ## core against redis-rs, in one run on one Redis; ROWS="read scan" for some rows only
+	@cargo build -q --profile fast -p zlink-bench --bin core
+	@$(call reported,core,target/fast/core $(ROWS))
 
 .PHONY: bench-languages
 bench-languages: servers build-node build-java build-python build-kotlin ## Node, Java, Python and Kotlin beside each other, in one run; WANTED="node kotlin" for some only

@@ -1,11 +1,12 @@
-// Both sides in turn (A B A B) in one run; medians of the rounds; ratios with their spread; goals.
+// Both sides in turn (A B A B) in one run; the figures of the rounds, and what an operation costs both processors.
 import { performance } from 'node:perf_hooks';
+import { costs, figure, GOALS, goalText, median, verdict, writeResult } from '../goals.mjs';
+
+export { median, quantile } from '../goals.mjs';
 
 export const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 export const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 1_500);
 
-export const median = (numbers) => quantile(numbers, 0.5);
-export const quantile = (numbers, q) => [...numbers].sort((a, b) => a - b)[Math.min(numbers.length - 1, Math.floor(numbers.length * q))];
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
@@ -29,68 +30,77 @@ export async function throughput(operation, inFlight, { roundMs = ROUND_MS, most
   return done / ((performance.now() - began) / 1_000);
 }
 
+/** Microseconds of CPU that this process used so far. */
+const clientCpu = () => {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+};
+
 /**
  * Runs the sides of one row in turn, after a warm-up. `sides` maps a name to `(lane, i) => Promise`. Per side: operations per
- * second by round, and the server's CPU microseconds per operation by round, if `serverCpu` tells the seconds used so far. What
- * `tidy` does after each round is not measured.
+ * second by round, and the CPU microseconds per operation by round, the client's and, if `serverCpu` tells the seconds used so far,
+ * the server's. What `tidy` does after each round is not measured.
  */
 export async function row(sides, inFlight, { serverCpu, most, tidy } = {}) {
   const all = Object.entries(sides);
-  const results = Object.fromEntries(all.map(([name]) => [name, { perSecond: [], cpuUs: [] }]));
+  const results = Object.fromEntries(all.map(([name]) => [name, { perSecond: [], serverUs: [], clientUs: [] }]));
   for (const [, operation] of all) await throughput(operation, inFlight, { roundMs: ROUND_MS / 3, most });
+  await tidy?.();
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, operation] of all) {
-      const before = (await serverCpu?.()) ?? 0;
+      const server = (await serverCpu?.()) ?? 0;
+      const client = clientCpu();
       const began = performance.now();
       const perSecond = await throughput(operation, inFlight, { most });
       const operations = (perSecond * (performance.now() - began)) / 1_000;
       results[name].perSecond.push(perSecond);
-      if (serverCpu) results[name].cpuUs.push((((await serverCpu()) - before) * 1e6) / operations);
+      results[name].clientUs.push((clientCpu() - client) / operations);
+      if (serverCpu) results[name].serverUs.push((((await serverCpu()) - server) * 1e6) / operations);
       await tidy?.();
     }
   }
   return results;
 }
 
-export const atLeast = (times) => ({ text: `≥ ${times}×`, met: (ratio) => ratio >= times });
-export const atMost = (times) => ({ text: `≤ ${times}×`, met: (ratio) => ratio <= times });
+const cpu = ({ serverUs, clientUs }) => ({ server: serverUs.length > 0 ? median(serverUs) : undefined, client: median(clientUs) });
 
-const number = (value) => (value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(2));
-const times = (value) => `${value.toFixed(2)}×`;
+/** Collects what was measured, as `target/bench/node.json` has it. */
+export class Results {
+  #result = { part: 'node', about: [], rows: {}, plots: {}, failed: [] };
 
-/** Collects what was measured and prints it as a Markdown table. */
-export class Table {
-  #rows = [];
-
-  /** Figures of the rounds, ours and the rival's, each round's pair measured one after the other. */
-  ratio(work, ours, rival, { unit, against, goal, scale = 1, remarks = '' }) {
-    const ratio = median(ours) / median(rival);
-    const rounds = ours.map((figure, round) => figure / rival[round]);
-    const spread = rounds.length > 1 ? ` (${Math.min(...rounds).toFixed(2)}–${Math.max(...rounds).toFixed(2)})` : '';
-    this.#add([
-      work,
-      `${number(median(ours) * scale)} ${unit}`,
-      `${number(median(rival) * scale)} ${unit} (${against})`,
-      times(ratio) + spread,
-      goal?.text ?? '',
-      goal === undefined ? '' : goal.met(ratio) ? 'met' : 'MISSED',
-      remarks,
-    ]);
+  about(...lines) {
+    this.#result.about.push(...lines);
+    console.log(lines.join('\n'));
   }
 
-  /** A figure that may be so large at most. */
-  bound(work, figure, most, unit, goal, remarks = '') {
-    this.#add([work, `${number(figure)} ${unit}`, '', '', goal, figure <= most ? 'met' : 'MISSED', remarks]);
+  /** Two sides of a `row`, by their operations per second. */
+  speed(id, ours, rival, { scale = 1, ...more } = {}) {
+    const scaled = (side) => side.perSecond.map((perSecond) => perSecond * scale);
+    this.figures(id, scaled(ours), scaled(rival), { cpu: { ours: cpu(ours), rival: cpu(rival) }, ...more });
   }
 
-  #add(cells) {
-    this.#rows.push(cells);
-    const [work, ours, rival, ratio, goal, met, remarks] = cells;
-    console.log(`   ${work}: ${[ours, rival && `against ${rival}`, ratio, goal && `goal ${goal}: ${met}`, remarks].filter(Boolean).join(' · ')}`);
+  /** Figures of the rounds in the unit of the goal; `rival` is left out where the goal has none. */
+  figures(id, ours, rival, { against, remarks, cpu } = {}) {
+    const goal = GOALS.get(id);
+    if (!goal) throw new Error(`tests/bench/goals.json has no row ${id}`);
+    const result = { ours, rival, against, remarks, cpu };
+    this.#result.rows[id] = result;
+    const { value, spread, word } = verdict(goal, result);
+    const theirs = rival && `against ${figure(rival, goal.unit)} (${against ?? goal.rival})`;
+    const judged = [value, spread && `(${spread})`, goalText(goal) && `goal ${goalText(goal)}:`, word].filter(Boolean).join(' ');
+    console.log(`   ${[`${goal.measured}: ${figure(ours, goal.unit)}`, theirs, judged, costs(result), remarks].filter(Boolean).join(' · ')}`);
   }
 
-  print() {
-    console.log('\n| work | ours | rival | ratio (rounds) | goal | | remarks |\n|---|---|---|---|---|---|---|');
-    for (const cells of this.#rows) console.log(`| ${cells.join(' | ')} |`);
+  plot(name, data) {
+    this.#result.plots[name] = data;
+  }
+
+  failed(row, error) {
+    this.#result.failed.push(`${row}: ${error.message}`);
+    console.error(`   ${row} failed:`, error);
+  }
+
+  write() {
+    writeResult('node.json', this.#result);
   }
 }

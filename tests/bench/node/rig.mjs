@@ -8,7 +8,9 @@ import { GlideClient } from '@valkey/valkey-glide';
 import { ZLinkRedisLocationStore, ZLinkRedisRelocationStore } from '@zlink-systems/framework-locations-redis';
 import { Project } from '@zlink-systems/project-state';
 import { createClient } from 'redis';
+import { ROUND_MS, ROUNDS } from './harness.mjs';
 
+const CORE = process.env.ZLINK_BENCH_SERVER_CORE;
 const STARTER = fileURLToPath(new URL('../../../target/debug/zlink-test-servers', import.meta.url));
 /** More than any row has in flight, for the client refuses what is beyond, and long enough for a busy machine. */
 const GLIDE = { inflightRequestsLimit: 4_096, requestTimeout: 30_000 };
@@ -21,7 +23,10 @@ export const put = (key, bytes, retentionMs) => ({ kind: 'put', key: { value: ke
 const version = (name) => JSON.parse(readFileSync(new URL(`./node_modules/${name}/package.json`, import.meta.url))).version;
 
 export async function startRig() {
-  const server = spawn(STARTER, ['single'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  // `../pinned` says which core is the server's.
+  const pinned = CORE === undefined ? [] : ['taskset', '-c', CORE];
+  const [program, ...options] = [...pinned, STARTER, 'single'];
+  const server = spawn(program, options, { stdio: ['pipe', 'pipe', 'inherit'] });
   const line = await new Promise((resolve, reject) => {
     server.once('error', reject);
     server.once('exit', (code) => reject(new Error(`the starter of test servers ended with ${code}`)));
@@ -48,14 +53,17 @@ class Rig {
     this.glide = glide;
   }
 
-  async describe() {
+  /** What is measured, and how it is configured. */
+  async about() {
     const redis = /redis_version:(\S+)/.exec(await this.redis.info('server'))[1];
-    console.log(
-      `Node.js ${process.version}, Redis ${redis} without persistence on loopback, ${cpus().length} × ${cpus()[0].model}, load ${loadavg()[0].toFixed(1)}\n` +
-        `node-redis ${version('redis')}: one client, automatic pipelining, defaults otherwise\n` +
-        `valkey-glide ${version('@valkey/valkey-glide')}: one client, ${JSON.stringify(GLIDE)}, defaults otherwise\n` +
-        `node-redlock ${version('redlock')}: one server, one client of ioredis ${version('ioredis')}, defaults`,
-    );
+    const core = CORE === undefined ? 'on any core' : `on core ${CORE}`;
+    return [
+      `Node.js ${process.version}, Redis ${redis} without persistence on loopback and ${core}, ${cpus().length} × ${cpus()[0].model}, load ${loadavg()[0].toFixed(1)}, ${ROUNDS} rounds of ${ROUND_MS} ms`,
+      `node-redis ${version('redis')}: one client, automatic pipelining, defaults otherwise`,
+      `valkey-glide ${version('@valkey/valkey-glide')}: one client, ${JSON.stringify(GLIDE)}, defaults otherwise`,
+      `node-redlock ${version('redlock')}: one server, one client of ioredis ${version('ioredis')}, defaults`,
+      `@deno/kv ${version('@deno/kv')}: defaults; better-sqlite3 ${version('better-sqlite3')}: WAL, synchronous=FULL; lmdb ${version('lmdb')}: put, then flushed`,
+    ];
   }
 
   locations(keyPrefix) {

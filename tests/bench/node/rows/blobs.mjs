@@ -1,5 +1,5 @@
 import { RESP_TYPES } from 'redis';
-import { atLeast, atMost, quantile, ROUND_MS, ROUNDS, row, throughput } from '../harness.mjs';
+import { quantile, ROUND_MS, ROUNDS, row, throughput } from '../harness.mjs';
 import { fill, name } from '../rig.mjs';
 
 const RETENTION_MS = 600_000;
@@ -24,17 +24,16 @@ function putting(store, payload) {
   };
 }
 
-export async function blobs(table, rig) {
-  const { redis } = rig;
+export async function blobs(results, rig) {
+  const { redis, serverCpu } = rig;
   const binary = redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
   const store = rig.blobs('bench-blobs');
   for (const mib of [1, LARGE]) {
     const payload = Buffer.alloc(mib << 20, 'b');
     const { put, tidy } = putting(store, payload);
     const most = MOST_MIB / mib;
-    const puts = await row({ ours: put, plain: () => redis.set('plain', payload, { expiration }) }, 1, { most, tidy });
-    const about = { unit: 'MiB/s', scale: mib, goal: atLeast(1) };
-    table.ratio(`blob put ${mib} MiB`, puts.ours.perSecond, puts.plain.perSecond, { ...about, against: 'node-redis SET' });
+    const puts = await row({ ours: put, plain: () => redis.set('plain', payload, { expiration }) }, 1, { serverCpu, most, tidy });
+    results.speed(`node/blob/put/${mib}`, puts.ours, puts.plain, { scale: mib });
     const reference = { value: `read/${mib}` };
     await store.put(reference, payload, RETENTION_MS);
     const whole = (bytes) => {
@@ -43,13 +42,14 @@ export async function blobs(table, rig) {
     const gets = await row(
       { ours: async () => whole((await store.read(reference)).bytes), plain: async () => whole(await binary.get('plain')) },
       1,
+      { serverCpu },
     );
-    table.ratio(`blob read ${mib} MiB`, gets.ours.perSecond, gets.plain.perSecond, { ...about, against: 'node-redis GET' });
+    results.speed(`node/blob/read/${mib}`, gets.ours, gets.plain, { scale: mib });
     await redis.del('plain');
   }
 }
 
-export async function beside(table, rig) {
+export async function beside(results, rig) {
   const KEYS = 10_000;
   const store = rig.locations('bench');
   const blobs = rig.blobs('bench-blobs');
@@ -77,10 +77,5 @@ export async function beside(table, rig) {
     over = true;
     await loop;
   }
-  table.ratio('reads, 8 in flight, beside a loop of 64 MiB puts: p99', waits.beside, waits.alone, {
-    unit: 'ms',
-    against: 'the same reads alone',
-    goal: atMost(3),
-    remarks: `${puts} puts`,
-  });
+  results.figures('node/beside', waits.beside, waits.alone, { remarks: `${puts} puts` });
 }

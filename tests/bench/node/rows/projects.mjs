@@ -1,12 +1,13 @@
 import { Redis } from 'ioredis';
 import Redlock from 'redlock';
-import { atLeast, pause, row } from '../harness.mjs';
+import { pause, row } from '../harness.mjs';
 
 const IN_FLIGHT = 64;
 const KEYS = 10_000;
 const LEASE_MS = 30_000;
 
-export async function locks(table, rig) {
+export async function locks(results, rig) {
+  const { serverCpu } = rig;
   const project = rig.project();
   // An invocation has 16 leases at most: each lane is one.
   const invocations = Array.from({ length: IN_FLIGHT }, () => project.locks());
@@ -27,17 +28,17 @@ export async function locks(table, rig) {
           },
         },
         inFlight,
+        { serverCpu },
       );
-      const work = `lock acquire + release, ${inFlight === 1 ? '1' : `${inFlight} different locks`} in flight`;
-      table.ratio(work, ours.perSecond, theirs.perSecond, { unit: 'pairs/s', against: 'node-redlock, 1 server', goal: atLeast(1) });
+      results.speed(`node/lock/${inFlight}`, ours, theirs);
     }
   } finally {
     client.disconnect();
   }
 }
 
-export async function state(table, rig) {
-  const { redis } = rig;
+export async function state(results, rig) {
+  const { redis, serverCpu } = rig;
   const namespace = rig.project().state.namespace('bench');
   const value = { cursor: 'next-page', done: 17, tags: ['a', 'b'], note: 'x'.repeat(180) };
   const key = (i) => `cursor/${String(i).padStart(8, '0')}`;
@@ -50,20 +51,21 @@ export async function state(table, rig) {
   const whole = (read) => {
     if (read.done !== value.done) throw new Error('another value');
   };
-  const about = { unit: 'ops/s', goal: atLeast(1) };
   const gets = await row(
     {
       ours: async () => whole((await namespace.get(pick())).value),
       plain: async () => whole(JSON.parse(await redis.get(pick()))),
     },
     IN_FLIGHT,
+    { serverCpu },
   );
-  table.ratio(`state get, ${IN_FLIGHT} in flight`, gets.ours.perSecond, gets.plain.perSecond, { ...about, against: 'node-redis GET + JSON.parse' });
+  results.speed('node/state/get', gets.ours, gets.plain);
   const sets = await row(
     { ours: () => namespace.set(pick(), value), plain: () => redis.set(pick(), JSON.stringify(value)) },
     IN_FLIGHT,
+    { serverCpu },
   );
-  table.ratio(`state set, ${IN_FLIGHT} in flight`, sets.ours.perSecond, sets.plain.perSecond, { ...about, against: 'node-redis SET + JSON.stringify' });
+  results.speed('node/state/set', sets.ours, sets.plain);
 }
 
 const SLOW_MS = 5;
@@ -71,7 +73,7 @@ const ENTRIES = 100_000;
 const TTL_S = 15;
 
 /** What other commands have to wait for while a project's expired entries leave. */
-export async function expiry(table, rig) {
+export async function expiry(results, rig) {
   const { redis } = rig;
   const namespace = rig.project().state.namespace('bench');
   let last;
@@ -93,5 +95,5 @@ export async function expiry(table, rig) {
   const [, calls, us] = /cmdstat_evalsha:calls=(\d+),usec=\d+,usec_per_call=([\d.]+)/.exec(await redis.info('commandstats'));
   await redis.configSet('slowlog-log-slower-than', '10000');
   const remarks = `${there.toLocaleString('en')} keys in ${seconds.toFixed(1)} s, ${calls} script calls of ${us} µs on average`;
-  table.bound(`commands over ${SLOW_MS} ms while ${ENTRIES.toLocaleString('en')} expired state entries leave`, slow, 0, 'commands', 'none', remarks);
+  results.figures('node/expiry', [slow], undefined, { remarks });
 }

@@ -1,4 +1,4 @@
-import { atLeast, atMost, row } from '../harness.mjs';
+import { row } from '../harness.mjs';
 import { fill, fillPlain, name, put, VALUE } from '../rig.mjs';
 
 const KEYS = 10_000;
@@ -6,7 +6,7 @@ const IN_FLIGHT = 64;
 const pick = () => name(Math.floor(Math.random() * KEYS));
 const write = (store, ...mutations) => store.write({ conditions: [], mutations });
 
-export async function puts(table, rig) {
+export async function puts(results, rig) {
   const { redis, serverCpu } = rig;
   const store = rig.locations('bench');
   await fill(store, KEYS);
@@ -23,12 +23,12 @@ export async function puts(table, rig) {
     IN_FLIGHT,
     { serverCpu },
   );
-  table.ratio('put, 64 in flight', ours.perSecond, set.perSecond, { unit: 'ops/s', against: 'node-redis SET', goal: atLeast(1.5) });
-  table.ratio('server CPU per single put', ours.cpuUs, both.cpuUs, { unit: 'µs', against: 'pipelined SET + ZADD', goal: atMost(3) });
+  results.speed('node/put/64', ours, set);
+  results.figures('node/server-cpu/put', ours.serverUs, both.serverUs);
 }
 
-export async function cas(table, rig) {
-  const { redis } = rig;
+export async function cas(results, rig) {
+  const { redis, serverCpu } = rig;
   const store = rig.locations('bench');
   await fillPlain(redis, KEYS);
   const versions = [];
@@ -45,16 +45,17 @@ export async function cas(table, rig) {
       set: () => redis.set(pick(), VALUE),
     },
     IN_FLIGHT,
+    { serverCpu },
   );
-  table.ratio('CAS, 64 in flight', ours.perSecond, set.perSecond, { unit: 'ops/s', against: 'node-redis SET', goal: atLeast(1.5) });
+  results.speed('node/cas/64', ours, set);
 }
 
-export async function commits(table, rig) {
+export async function commits(results, rig) {
   const { redis, serverCpu } = rig;
   const store = rig.locations('bench');
-  for (const [count, size, inFlight, goal] of [
-    [100, 256, 8, atLeast(0.7)],
-    [2_048, 1_024, 4, atLeast(0.5)],
+  for (const [count, size, inFlight] of [
+    [100, 256, 8],
+    [2_048, 1_024, 4],
   ]) {
     const bytes = Buffer.alloc(size, 'w');
     // Every lane has keys of its own, so that commits in flight have nothing to do with each other.
@@ -66,11 +67,6 @@ export async function commits(table, rig) {
       inFlight,
       { serverCpu },
     );
-    table.ratio(`commit of ${count.toLocaleString('en')} puts of ${size} B`, ours.perSecond, mset.perSecond, {
-      unit: 'commits/s',
-      against: 'node-redis MSET',
-      goal,
-      remarks: `${inFlight} in flight; server CPU ${(ours.cpuUs.at(-1) / 1_000).toFixed(2)} ms against ${(mset.cpuUs.at(-1) / 1_000).toFixed(2)} ms`,
-    });
+    results.speed(`node/commit/${count}`, ours, mset, { remarks: `${inFlight} in flight` });
   }
 }

@@ -1,5 +1,9 @@
 //! What the benchmarks share: both sides in turn, the median of the rounds, and how long others waited meanwhile.
 
+pub mod results;
+pub mod rig;
+pub mod rounds;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
