@@ -174,7 +174,8 @@ test-servers: servers ## the scenarios, as a user with the least rights, and the
 		folder=$$(tests/tools/servers $$server); \
 		PATH="$$folder:$$PATH" ZLINK_SERVER=$$server $(RUN) $$server-scenarios $(CARGO_TEST) -q --test conformance; \
 		PATH="$$folder:$$PATH" $(RUN) $$server $(CARGO_TEST) -q --lib -- engine::redis::location engine::redis::blob \
-			engine::redis::tests::scripts engine::redis::tests::greeting engine::redis::tests::acked engine::redis::project::tests::keys; \
+			engine::redis::tests::scripts engine::redis::tests::greeting engine::redis::tests::acked engine::redis::project::tests::keys \
+			engine::redis::project::tests::rights; \
 	done
 
 .PHONY: test-fuzz

@@ -13,7 +13,7 @@ use zlink_store::{
     BlobPutResult, BlobReadResult, BlobReference, Key, LocationStore, LockOptions, Mutation, Project, ProjectId, ProjectOptions,
     ReadResult, ReleaseResult, RelocationStore, Retention, StoreOptions, WriteRequest, limits,
 };
-use zlink_test_servers::{RedisServer, rights};
+use zlink_test_servers::{Action, Proxy, RedisServer, rights};
 
 /// The warnings of this process so far.
 static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -127,6 +127,38 @@ async fn who_may_not_listen_for_releases_is_warned_of_and_waits_all_the_same() {
         assert_eq!(next.release().await.unwrap(), ReleaseResult::Released);
         project.close().await;
     }
+}
+
+#[tokio::test]
+async fn who_may_not_listen_is_warned_of_once_until_that_changes() {
+    listen();
+    let server = RedisServer::start(&[]).unwrap();
+    let proxy = Proxy::to(server.port()).unwrap();
+    let refuse = || {
+        proxy.judge(|request| match request.name().as_str() {
+            "SUBSCRIBE" => Action::line("-NOPERM this user has no permissions to run the 'told_apart' command"),
+            _ => Action::Pass,
+        });
+    };
+    let project = Project::open(&*proxy.url(), ProjectId::new("w", "p").unwrap(), ProjectOptions::default()).unwrap();
+    let options = |wait_ms| LockOptions { wait_ms, ..LockOptions::default() };
+    let _lease = project.locks().acquire("lock", options(0)).await.unwrap().unwrap();
+    let waiting = tokio::spawn(project.locks().acquire("lock", options(10_000)));
+    // Whenever the other lines are connected anew, somebody tries to listen again.
+    for (warnings, listens) in [(1, 0), (1, 0), (1, 0), (1, 1), (2, 0), (2, 0)] {
+        if listens == 0 {
+            refuse()
+        } else {
+            proxy.pass()
+        }
+        let tried = proxy.seen("SUBSCRIBE");
+        proxy.cut_all();
+        until(|| proxy.seen("SUBSCRIBE") > tried).await;
+        until(|| server.say(&["PUBSUB", "CHANNELS"]).items().len() == listens).await;
+        until(|| warned("TOLD_APART") >= warnings).await;
+        assert_eq!(warned("TOLD_APART"), warnings);
+    }
+    waiting.abort();
 }
 
 #[tokio::test]

@@ -59,6 +59,8 @@ pub(crate) struct Bells {
 struct State {
     bells: HashMap<Bytes, Arc<Notify>>,
     listener: Option<Listener>,
+    /// Why nobody can listen until somebody mends it, as it was warned of.
+    refused: Option<String>,
     closed: bool,
 }
 
@@ -125,6 +127,27 @@ impl Bells {
         self.state.lock().bells.values().for_each(|bell| bell.notify_one());
     }
 
+    /// Warns of what ended an attempt to listen, once for as long as it is the same.
+    fn ended(&self, why: &DialError) {
+        let error = &why.error;
+        if !why.lasting {
+            tracing::debug!(%error, "waiters for locks are not woken for now; they look by themselves");
+            return;
+        }
+        let mut state = self.state.lock();
+        if state.refused.as_deref() != Some(error.message()) {
+            state.refused = Some(error.message().to_owned());
+            tracing::warn!(%error, "waiters for locks are not woken, since nobody can listen for releases: they ask three times a second");
+        }
+    }
+
+    fn listens(&self) {
+        if self.state.lock().refused.take().is_some() {
+            tracing::info!("waiters for locks are woken again");
+        }
+        self.ring_all();
+    }
+
     /// Ends the listener if nobody waits: the next one who does begins another.
     fn rests(&self) -> bool {
         let mut state = self.state.lock();
@@ -180,21 +203,19 @@ async fn run(bells: Weak<Bells>, dialer: Arc<dyn Dialer>, channel: Bytes) {
         let ended = match connected {
             Ok(mut ear) => {
                 if let Some(bells) = bells.upgrade() {
-                    bells.ring_all();
+                    bells.listens();
                 }
                 pause = FIRST_PAUSE;
                 ear.hear(&bells).await
             }
             Err(error) => error,
         };
-        if ended.lasting {
-            tracing::warn!(error = %ended.error, "waiters for locks are not woken, since nobody can listen for releases: they ask three times a second");
-        } else {
-            tracing::debug!(error = %ended.error, "waiters for locks are not woken for now; they look by themselves");
-        }
-        if bells.upgrade().is_none_or(|bells| bells.rests()) {
+        let Some(bells) = bells.upgrade() else { return };
+        bells.ended(&ended);
+        if bells.rests() {
             return;
         }
+        drop(bells);
         tokio::time::sleep(if ended.lasting { REFUSED_PAUSE } else { jittered(pause) }).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }

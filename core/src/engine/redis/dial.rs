@@ -42,6 +42,7 @@ pub(super) enum Step {
     Connect,
     Tls,
     Greet,
+    Confirm,
 }
 
 impl Step {
@@ -52,6 +53,7 @@ impl Step {
             Self::Connect => "the server could not be reached",
             Self::Tls => "the TLS handshake was not answered (does the server speak TLS on this port?)",
             Self::Greet => "the server did not answer its first command (does the port want TLS?)",
+            Self::Confirm => "the sentinels did not agree, after connecting, that it is the primary",
         };
         let (code, when) = if early { (Code::Unavailable, "connect") } else { (Code::Timeout, "operation") };
         let error = Error::new(code, Outcome::NotApplied, format!("{what} within the {when} timeout"));

@@ -11,8 +11,9 @@ use crate::engine::redis::client::{Prepared, Script};
 use crate::engine::redis::transport::Reply;
 use crate::engine::version::Stamp;
 
-pub(super) static COMMIT: Script = Script::writing(concat!(include_str!("common.lua"), include_str!("commit.lua")));
-pub(super) static PUT: Script = Script::writing(include_str!("put.lua"));
+pub(super) static COMMIT: Script =
+    Script::writing(concat!(include_str!("../failed.lua"), include_str!("common.lua"), include_str!("commit.lua")));
+pub(super) static PUT: Script = Script::writing(concat!(include_str!("../failed.lua"), include_str!("put.lua")));
 
 /// What a changing script answered.
 pub(super) enum Answer {

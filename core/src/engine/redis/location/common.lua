@@ -22,17 +22,6 @@ local function clock()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- An error caught by `try`, as the server would have said it itself: 6.2 puts the place in the script before it, and leaves
--- the code out where a permission is missing; which, only newer ones than 7.0 say.
-local function failed(error, command)
-  local said = string.gsub(error.err, '^@user_script: *%d+: *', '')
-  if string.find(said, "can't run this command", 1, true) then
-    said = "NOPERM this user has no permissions to run the '" .. command .. "' command"
-  end
-  said = string.gsub(said, '^%-', '')
-  return redis.error_reply(string.find(said, '^%u+ ') and said or 'ERR ' .. said)
-end
-
 -- What is no entry is answered as a foreign type under our key is: by a command that fits no list.
 local function entry(key, raw)
   if #raw ~= 60 then

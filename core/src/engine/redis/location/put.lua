@@ -38,12 +38,7 @@ if condition ~= '-' then
 end
 local sequence = redis.pcall('INCR', KEYS[3])
 if type(sequence) == 'table' then
-  local said = string.gsub(sequence.err, '^@user_script: *%d+: *', '')
-  if string.find(said, "can't run this command", 1, true) then
-    said = "NOPERM this user has no permissions to run the 'incr' command"
-  end
-  said = string.gsub(said, '^%-', '')
-  return redis.error_reply(string.find(said, '^%u+ ') and said or 'ERR ' .. said)
+  return failed(sequence, 'INCR')
 end
 if sequence > 9007199254740991 then
   return redis.error_reply('ZLINK the commit sequence is used up')

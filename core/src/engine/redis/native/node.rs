@@ -126,11 +126,12 @@ impl Node {
         let address = self.address(bound, step).await?;
         let mut met = self.meet(&address, bound, step).await;
         if let Place::Found(sentinels) = &self.place {
-            if let Ok(link) = &met
-                && let Err(doubt) = sentinels.confirm(&address, bound).await
-            {
-                link.close(doubt.error.message());
-                met = Err(doubt);
+            if let Ok(link) = &met {
+                *step.lock() = Step::Confirm;
+                if let Err(doubt) = sentinels.confirm(&address, bound).await {
+                    link.close(doubt.error.message());
+                    met = Err(doubt);
+                }
             }
             match &met {
                 Ok(link) => {

@@ -28,16 +28,6 @@ local function text(number)
   return string.format('%.0f', number)
 end
 
--- An error caught by `try`, as the server would have said it itself (6.2 puts the place in the script before it).
-local function failed(error, command)
-  local said = string.gsub(error.err, '^@user_script: *%d+: *', '')
-  -- Only newer servers than 7.0 say which.
-  if string.find(said, "can't run this command", 1, true) then
-    said = "NOPERM this user has no permissions to run the '" .. command .. "' command"
-  end
-  return redis.error_reply((string.gsub(said, '^%-', '')))
-end
-
 -- Whether this user may run a command that must not fail any more when it comes (servers before 7.0 do not tell).
 local function allowed(...)
   return not redis.acl_check_cmd or redis.acl_check_cmd(...)

@@ -18,7 +18,7 @@ macro_rules! script {
     };
 }
 
-pub(super) static ACQUIRE: Script = script!(writing, "acquire_free.lua", "locks.lua", "acquire.lua");
+pub(super) static ACQUIRE: Script = script!(writing, "acquire_free.lua", "../failed.lua", "locks.lua", "acquire.lua");
 pub(super) static RENEW: Script = script!(writing, "locks.lua", "renew.lua");
 pub(super) static RELEASE: Script = script!(writing, "release_free.lua", "locks.lua", "release.lua");
 /// Nobody is promised what it does.

@@ -25,16 +25,6 @@ local function text(number)
   return string.format('%.0f', number)
 end
 
--- An error caught by `try`, as the server would have said it itself (6.2 puts the place in the script before it).
-local function failed(error, command)
-  local said = string.gsub(error.err, '^@user_script: *%d+: *', '')
-  -- Only newer servers than 7.0 say which.
-  if string.find(said, "can't run this command", 1, true) then
-    said = "NOPERM this user has no permissions to run the '" .. command .. "' command"
-  end
-  return redis.error_reply((string.gsub(said, '^%-', '')))
-end
-
 local function lease_of(lock)
   local id, token, expires, length = string.match(call('HGET', KEYS[2], lock) or '', '^(%x+) (%d+) (%d+) (%d+)$')
   if id then

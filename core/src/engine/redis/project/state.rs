@@ -16,8 +16,10 @@ use crate::engine::redis::client::Script;
 use crate::engine::redis::transport::{Batch, Failure, Line, Reply};
 use crate::engine::redis::words::{Words, time, unexpected, unread};
 
-pub(super) static SET: Script = Script::writing(concat!(include_str!("entry.lua"), include_str!("set.lua")));
-pub(super) static DELETE: Script = Script::writing(concat!(include_str!("entry.lua"), include_str!("delete.lua")));
+pub(super) static SET: Script =
+    Script::writing(concat!(include_str!("../failed.lua"), include_str!("entry.lua"), include_str!("set.lua")));
+pub(super) static DELETE: Script =
+    Script::writing(concat!(include_str!("../failed.lua"), include_str!("entry.lua"), include_str!("delete.lua")));
 static GET: Script = Script::reading(include_str!("get.lua"));
 
 impl Inner {

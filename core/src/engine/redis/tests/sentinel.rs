@@ -136,6 +136,27 @@ async fn one_sentinel_that_knows_is_enough() {
     assert!(error.message().contains("'mymaster'") && error.message().contains("refused"), "{error}");
 }
 
+/// Which step it was that took too long: here the primary is not to blame, nor TLS.
+#[tokio::test]
+async fn sentinels_that_disagree_once_we_are_connected_are_named() {
+    let (_server, proxy) = pair();
+    let proxy = Arc::new(proxy);
+    let agreed = naming(&Arc::new(AtomicU16::new(proxy.port())));
+    let primary = Arc::clone(&proxy);
+    let other = Proxy::fake(move |_| {
+        let text = |text: &str| zlink_test_servers::Value::Bytes(text.as_bytes().to_vec());
+        // Another one as soon as somebody is connected there.
+        let port = if primary.open() == 0 { primary.port() } else { 1 };
+        Action::value(&zlink_test_servers::Value::Array(vec![text("127.0.0.1"), text(&port.to_string())]))
+    });
+    let sentinels = [agreed, other.unwrap()];
+    let url = format!("{}?connect_timeout_ms=300", url_of(&sentinels));
+    let error = not_sent(one(&native(&url), &["PING"], &writing(1_000)).await);
+    assert_eq!(error.outcome(), Outcome::NotApplied);
+    assert!(error.message().contains("sentinel") && !error.message().contains("TLS"), "{error}");
+    assert!(proxy.seen("HELLO") > 0, "it came as far as that");
+}
+
 /// An old primary that is cut off from its sentinels, or demoted without a word, answers all the same.
 #[tokio::test]
 async fn a_primary_that_most_sentinels_have_left_is_left() {

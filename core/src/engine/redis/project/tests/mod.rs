@@ -8,6 +8,7 @@ mod free;
 mod keys;
 mod lost;
 mod queue;
+mod rights;
 mod tokens;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
