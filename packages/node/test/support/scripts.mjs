@@ -8,13 +8,15 @@ const require = createRequire(import.meta.url);
 export const embedded = require.resolve('@zlink-systems/framework-locations-embedded');
 export const redis = require.resolve('@zlink-systems/framework-locations-redis');
 export const native = require.resolve('@zlink-systems/store-native');
+export const project = require.resolve('@zlink-systems/project-state');
 
-/** Runs a program; gives back how it ended, what it said, and how long it took. */
-export function run(source, { module = true, ms = 60_000, args = [], env = {} } = {}) {
+/** Runs a program, under another one if that is said; gives back how it ended, what it said, and how long it took. */
+export function run(source, { module = true, ms = 60_000, args = [], env = {}, under = [] } = {}) {
   return new Promise((resolve, reject) => {
     const began = performance.now();
     const how = module ? ['--input-type=module'] : ['--input-type=commonjs'];
-    const child = spawn(process.execPath, [...args, ...how, '--eval', source], {
+    const [program, ...words] = [...under, process.execPath, ...args, ...how, '--eval', source];
+    const child = spawn(program, words, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });
