@@ -69,6 +69,7 @@ impl Proxy {
             delay: Default::default(),
             throttle: AtomicU64::new(0),
             cut: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
+            passed: Default::default(),
             refusing: AtomicBool::new(false),
             open: AtomicUsize::new(0),
             accepted: AtomicUsize::new(0),
@@ -189,6 +190,11 @@ impl Proxy {
     /// How many commands of each name have come so far.
     pub fn commands(&self) -> HashMap<String, u64> {
         self.state.commands.lock().clone()
+    }
+
+    /// How many bytes of all connections went that way so far. What a client has received is counted.
+    pub fn passed(&self, way: Way) -> u64 {
+        self.state.passed[way as usize].load(Ordering::SeqCst)
     }
 
     /// Keeps a copy of every command from now on.

@@ -23,6 +23,8 @@ pub(super) struct State {
     pub(super) throttle: AtomicU64,
     /// Bytes until the cut, per way; `u64::MAX` for none.
     pub(super) cut: [AtomicU64; 2],
+    /// Bytes that went each way.
+    pub(super) passed: [AtomicU64; 2],
     pub(super) refusing: AtomicBool,
     pub(super) open: AtomicUsize,
     pub(super) accepted: AtomicUsize,

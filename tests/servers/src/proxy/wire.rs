@@ -288,7 +288,9 @@ impl Wire<'_> {
             }
             let end = self.state.allowed(way, bytes.len());
             if let Some(to) = &mut to {
-                to.write_all(&bytes[..end.unwrap_or(bytes.len())]).await?;
+                let bytes = &bytes[..end.unwrap_or(bytes.len())];
+                self.state.passed[way as usize].fetch_add(bytes.len() as u64, Ordering::SeqCst);
+                to.write_all(bytes).await?;
             }
             if end.is_some() {
                 return Err(Over);
