@@ -87,6 +87,11 @@ impl Client {
         self.transport.close();
     }
 
+    /// Waits until a script that writes could go out on `line` at once.
+    pub(crate) async fn ready(&self, line: Line, deadline: Instant) -> Result<(), Error> {
+        self.transport.ready(self.line_of_writes(line), self.slot, deadline).await
+    }
+
     /// Sends commands and gives their replies back. Of a batch that is neither atomic nor repeatable, and did something in
     /// part, the replies are given back as they are.
     pub(crate) async fn commands(&self, line: Line, batch: Batch, repeat: bool, call: &Call) -> Result<Vec<Reply>, Failure> {

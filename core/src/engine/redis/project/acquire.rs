@@ -84,7 +84,11 @@ impl Claim {
         ];
         let call = self.call.until(sent + acquire.timeout);
         self.open = true;
-        let result = self.inner.surely(&ACQUIRE, &keys, &args, &call).await;
+        let result = if stays && self.place.is_none() {
+            self.inner.acquire_in_turn(&keys, &args, &call).await
+        } else {
+            self.inner.surely(&ACQUIRE, &keys, &args, &call).await
+        };
         let result = result.and_then(|(answer, _)| match answer.word() {
             b"granted" => {
                 let (token, expires_at) = (answer.number(1)?, answer.time(2)?);

@@ -10,6 +10,7 @@ mod debts;
 mod entry;
 mod keys;
 mod leases;
+mod order;
 mod reap;
 mod state;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use futures_util::future::BoxFuture;
 
 use self::debts::Debts;
 use self::keys::Keys;
+use self::order::Order;
 use self::reap::Reaper;
 use super::bells::Bells;
 use super::client::Client;
@@ -50,6 +52,8 @@ struct Inner {
     reaper: Reaper,
     /// Acquires that are being taken back.
     debts: Debts,
+    /// In what order acquires go out that may wait.
+    order: Order,
     ambient: Arc<dyn Ambient>,
 }
 
@@ -57,8 +61,8 @@ impl RedisProject {
     pub(crate) fn new(client: Client, id: &ProjectId, ambient: Arc<dyn Ambient>) -> Self {
         let keys = Keys::new(id);
         let (client, bells) = (client.at(&keys.format), client.bells());
-        let (reaper, debts) = (Reaper::default(), Debts::default());
-        Self(Arc::new(Inner { client, keys, bells, reaper, debts, ambient }))
+        let (reaper, debts, order) = (Reaper::default(), Debts::default(), Order::default());
+        Self(Arc::new(Inner { client, keys, bells, reaper, debts, order, ambient }))
     }
 }
 

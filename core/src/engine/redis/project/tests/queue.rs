@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 
 use super::*;
 use crate::engine::redis::project::leases::ACQUIRE;
+use zlink_test_servers::Way;
 
 #[tokio::test]
 async fn without_contention_each_step_is_one_call() {
@@ -52,6 +53,40 @@ async fn fifty_waiters_of_three_processes_come_in_order() {
     assert!(order.is_sorted_by(|one, next| one.1 < next.1), "{order:?}");
     assert_eq!((rig.waiters(), rig.leases()), (0, 0));
     assert_eq!(rig.proxy.seen("SUBSCRIBE"), 3, "one connection for each process");
+}
+
+/// A newcomer finds the connection made, or the script there, before those who wait for either get to know it.
+#[tokio::test]
+async fn waiters_of_one_process_come_in_order_while_it_connects_and_sends_the_script() {
+    let rig = Rig::start(&[]);
+    let (warm, holding) = (rig.process(), rig.process());
+    for (number, connected) in [false, true, false, true].into_iter().enumerate() {
+        let key = format!("k{number}");
+        let holder = take(&holding.locks(), &key).await;
+        let process = if connected { warm.clone() } else { rig.process() };
+        if connected {
+            drop(process.locks().acquire(&*key, waiting(1)).await.unwrap());
+        }
+        rig.proxy.delay(Way::Replies, Duration::from_millis(15));
+        rig.say(&["SCRIPT", "FLUSH"]);
+        rig.proxy.cut_all();
+        let order = std::sync::Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let mut waiters = Vec::new();
+        for number in 0..40 {
+            let (locks, order, key) = (process.locks(), std::sync::Arc::clone(&order), key.clone());
+            waiters.push(tokio::spawn(async move {
+                let lease = locks.acquire(&*key, waiting(10_000)).await.unwrap().expect("its turn comes");
+                order.lock().push(number);
+                release(&lease).await;
+            }));
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        until("all wait", || rig.waiters() == 40).await;
+        rig.proxy.delay(Way::Replies, Duration::ZERO);
+        release(&holder).await;
+        join_all(waiters).await.into_iter().for_each(|waiter| waiter.unwrap());
+        assert!(order.lock().iter().copied().eq(0..40), "connected before: {connected}: {:?}", order.lock());
+    }
 }
 
 #[tokio::test]
