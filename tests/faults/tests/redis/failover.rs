@@ -7,9 +7,9 @@ use zlink_store::Code;
 use zlink_test_faults::party::Party;
 use zlink_test_faults::rounds;
 use zlink_test_faults::workload::{Load, Plan};
-use zlink_test_servers::{Cluster, ClusterSettings, RedisServer, SentinelSettings, SentinelTrio};
+use zlink_test_servers::{Cluster, RedisServer, SentinelTrio};
 
-use crate::rig::{for_parties, turn};
+use crate::rig::{cluster, for_parties, trio, turn};
 
 /// What the clients of a primary that is gone are told.
 const FAILOVER: &[Code] = &[Code::Unavailable, Code::Timeout];
@@ -20,8 +20,7 @@ fn plan(party: Party) -> Plan {
 
 async fn sentinels_promote_a_replica_under_load(party: Party) {
     let _turn = turn().await;
-    let settings = SentinelSettings { replicas: 1, ..SentinelSettings::default() };
-    let mut trio = SentinelTrio::with(settings).expect("servers");
+    let mut trio = trio();
     let mut load = Load::open(&format!("{}?min_acked_replicas=1", trio.url()), plan(party)).await;
     load.start();
     for _ in 0..2 * rounds() {
@@ -37,7 +36,7 @@ async fn sentinels_promote_a_replica_under_load(party: Party) {
 
 async fn a_cluster_promotes_a_replica_under_load(party: Party) {
     let _turn = turn().await;
-    let mut cluster = Cluster::with(ClusterSettings::default()).expect("servers");
+    let mut cluster = cluster();
     let mut load = Load::open(&format!("{}?min_acked_replicas=1", cluster.url()), plan(party)).await;
     load.start();
     let slot = cluster.slot("{load}");
@@ -82,8 +81,7 @@ const NAMES: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"
 
 async fn sentinels_promote_a_replica_that_lacks_the_last_writes(party: Party) {
     let _turn = turn().await;
-    let settings = SentinelSettings { replicas: 1, ..SentinelSettings::default() };
-    let mut trio = SentinelTrio::with(settings).expect("servers");
+    let mut trio = trio();
     for name in NAMES.into_iter().take(rounds() as usize) {
         let mut load = Load::open(&trio.url(), Plan { name, lease_ms: 10_000, ..plan(party) }).await;
         load.start();
@@ -102,7 +100,7 @@ async fn sentinels_promote_a_replica_that_lacks_the_last_writes(party: Party) {
 
 async fn a_cluster_promotes_a_replica_that_lacks_the_last_writes(party: Party) {
     let _turn = turn().await;
-    let mut cluster = Cluster::with(ClusterSettings::default()).expect("servers");
+    let mut cluster = cluster();
     for name in NAMES.into_iter().take(rounds() as usize) {
         let mut load = Load::open(&cluster.url(), Plan { name, lease_ms: 10_000, ..plan(party) }).await;
         load.start();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use zlink_test_faults::rounds;
-use zlink_test_servers::{RedisServer, Settings};
+use zlink_test_servers::{Cluster, ClusterSettings, RedisServer, SentinelSettings, SentinelTrio, Settings};
 
 /// Room for tests that mostly wait; those that work all the time take more of it.
 static ROOM: Semaphore = Semaphore::const_new(6);
@@ -46,6 +46,18 @@ pub(crate) fn server() -> RedisServer {
 /// A server whose acknowledged writes survive a kill.
 pub(crate) fn durable_server() -> RedisServer {
     RedisServer::with(Settings { aof: true, ..Settings::default() }).expect("a Redis server")
+}
+
+/// A primary and a replica under sentinels. They keep what they acknowledged: after one failover sentinels may take the new primary
+/// for down before it has answered their first PING, and promote the old one that has just been started again, as it is.
+pub(crate) fn trio() -> SentinelTrio {
+    let down_after = Duration::from_secs(2);
+    SentinelTrio::with(SentinelSettings { replicas: 1, aof: true, down_after, ..SentinelSettings::default() }).expect("servers")
+}
+
+/// A Cluster whose nodes have a replica each, and keep what they acknowledged.
+pub(crate) fn cluster() -> Cluster {
+    Cluster::with(ClusterSettings { aof: true, ..ClusterSettings::default() }).expect("servers")
 }
 
 /// How long a fault goes on.

@@ -7,9 +7,9 @@ use zlink_test_faults::party::{Grant, Party, Project};
 use zlink_test_faults::report::Row;
 use zlink_test_faults::rounds;
 use zlink_test_faults::verdict::Counts;
-use zlink_test_servers::{Cluster, ClusterSettings, RedisServer, SentinelSettings, SentinelTrio};
+use zlink_test_servers::RedisServer;
 
-use crate::rig::{OPERATION_TIMEOUT, for_parties, turn};
+use crate::rig::{OPERATION_TIMEOUT, cluster, for_parties, trio, turn};
 
 const WAIT_MS: u64 = 10_000;
 const LEASE_MS: u64 = 60_000;
@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_secs(2);
 
 async fn under_sentinels(party: Party) {
     let _turn = turn().await;
-    let mut trio = SentinelTrio::with(SentinelSettings { replicas: 1, ..SentinelSettings::default() }).expect("servers");
+    let mut trio = trio();
     let url = format!("{}?min_acked_replicas=1", trio.url());
     for round in 0..rounds() {
         let (holder, waiter) = (project(party, &url).await, project(party, &url).await);
@@ -40,7 +40,7 @@ async fn under_sentinels(party: Party) {
 
 async fn in_a_cluster(party: Party) {
     let _turn = turn().await;
-    let mut cluster = Cluster::with(ClusterSettings::default()).expect("servers");
+    let mut cluster = cluster();
     let url = format!("{}?min_acked_replicas=1", cluster.url());
     for round in 0..rounds() {
         let (holder, waiter) = (project(party, &url).await, project(party, &url).await);
