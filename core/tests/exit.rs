@@ -1,7 +1,5 @@
 //! A process that ends while operations are under way: at once, in order, and with the code that it chose.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
