@@ -12,6 +12,7 @@ import {
   ValidationError,
 } from '@zlink-systems/project-state';
 import { ping, stats } from '@zlink-systems/store-native';
+import { startServer } from './support/servers.mjs';
 
 const projects = [];
 function open(options) {
@@ -284,6 +285,30 @@ describe('locks', () => {
     await assert.rejects(waiting, { name: 'AbortError' });
     const next = await locks.acquire('k', { waitMs: 5_000 });
     assert.ok(next, 'nobody holds it for the rest of the 30 s');
+  });
+
+  test('leases that a server grants while their callers leave are given back', async (t) => {
+    const server = await startServer('single', '--proxy');
+    t.after(() => server.stop());
+    const slow = open({ url: server.proxyUrl, operationTimeoutMs: 30_000 });
+    const other = open({ url: server.url, operationTimeoutMs: 30_000 });
+    await (await slow.locks().acquire('warm')).release();
+    await server.say('proxy delay replies 300');
+    const keys = Array.from({ length: 16 }, (_, i) => `k${i}`);
+    let gone = 0;
+    await Promise.all(
+      keys.map(async (name, i) => {
+        // All are granted at once; some callers leave before they hear of it, and some with the answer.
+        const waiting = slow.locks().acquire(name, { leaseMs: 60_000 }, AbortSignal.timeout(30 * i));
+        const lease = await waiting.catch((error) => assert.equal(error.name, 'TimeoutError'));
+        if (lease === undefined) gone++;
+        else await lease.release();
+      }),
+    );
+    await server.say('proxy delay replies 0');
+    assert.ok(gone > 0, 'nobody left in time');
+    const leases = await Promise.all(keys.map((name) => other.locks().acquire(name, { waitMs: 10_000 })));
+    assert.ok(leases.every(Boolean), `of ${keys}, not ${keys.filter((_, i) => leases[i] === null)}`);
   });
 
   test('withLock takes its arguments in both forms, with a signal behind them', async () => {
