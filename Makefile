@@ -188,6 +188,7 @@ test-node: servers build-node ## the Node packages and the scenarios, from Node
 	@echo "== Building the starter of test servers"
 	@$(call TOOLS,zlink-test-servers) -q
 	@echo "== Node: the binding's own tests and the conformance scenarios"
+	@$(RUN) bench node --test $(BENCH)/report.test.mjs
 	@$(RUN) node env ZLINK_ENGINES=memory,file,redis,redis-client,cluster bash -c 'cd $(NODE) && npm test'
 
 # The other two of Node and Java on Sentinel and on a Cluster are part of test-node and of test-java on JDK 25.
