@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::StoreError;
 use crate::locks::length;
-use crate::operation::{Running, operation};
+use crate::operation::{Running, Unwanted, operation};
 use crate::time::ms;
 
 /// What became of a renewal.
@@ -83,12 +83,13 @@ impl LockLease {
     #[uniffi::method(default(lease_ms = None))]
     pub fn renew(&self, lease_ms: Option<i64>) -> Result<Arc<LeaseRenewOperation>, StoreError> {
         let renew = self.lease.renew(length(lease_ms)?);
-        Ok(Arc::new(LeaseRenewOperation(Running::new(renew, drop)?)))
+        Ok(Arc::new(LeaseRenewOperation(Running::new(renew, Unwanted::Drop)?)))
     }
 
-    /// Frees the lock. After a release that succeeded, doing it again through this object does nothing.
+    /// Frees the lock. After a release that succeeded, doing it again through this object does nothing. Once begun it goes on,
+    /// also when it is cancelled.
     pub fn release(&self) -> Result<Arc<LeaseReleaseOperation>, StoreError> {
-        Ok(Arc::new(LeaseReleaseOperation(Running::new(self.lease.release(), drop)?)))
+        Ok(Arc::new(LeaseReleaseOperation(Running::new(self.lease.release(), Unwanted::Finish)?)))
     }
 }
 

@@ -27,6 +27,8 @@
 //! are needed for large ones. An argument's bytes are read within the call: the caller may change them as soon as it returns.
 
 mod bytes;
+mod drive;
+mod ended;
 mod error;
 mod lease;
 mod location;
@@ -41,6 +43,7 @@ mod stats;
 mod store;
 mod time;
 
+pub use ended::EndedOperations;
 pub use error::{Outcome, StoreError};
 pub use lease::{LeaseReleaseOperation, LeaseReleaseResult, LeaseRenewOperation, LeaseRenewResult, LockLease};
 pub use location::{
@@ -60,6 +63,7 @@ pub use state::{
     StateSetResult,
 };
 pub use stats::Stats;
+pub use store::ShutdownOperation;
 
 uniffi::setup_scaffolding!();
 

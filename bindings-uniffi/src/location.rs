@@ -6,7 +6,7 @@ use bytes::Bytes;
 use zlink_store::{Cursor, Error, Key, Retention, ScanRequest, StoreTime, Version, WriteRequest, limits};
 
 use crate::error::StoreError;
-use crate::operation::{Running, operation};
+use crate::operation::{Running, Unwanted, operation};
 use crate::options::{StoreOptions, whole};
 use crate::store::store;
 use crate::time::{ms, retention};
@@ -160,13 +160,13 @@ impl LocationStore {
     /// Reads one key: one observation of value, version, expiry and clock.
     pub fn read(&self, key: &str) -> Result<Arc<ReadOperation>, StoreError> {
         let read = self.0.read(Key::new(key)?);
-        Ok(Arc::new(ReadOperation(Running::new(read, drop)?)))
+        Ok(Arc::new(ReadOperation(Running::new(read, Unwanted::Drop)?)))
     }
 
     /// Checks all conditions and, if all hold, applies all mutations as one atomic commit. A key at most once in each list.
     pub fn write(&self, conditions: Vec<Condition>, mutations: Vec<Mutation>) -> Result<Arc<WriteOperation>, StoreError> {
         let write = self.0.write(request(conditions, mutations)?);
-        Ok(Arc::new(WriteOperation(Running::new(write, drop)?)))
+        Ok(Arc::new(WriteOperation(Running::new(write, Unwanted::Drop)?)))
     }
 
     /// Reads one page of a snapshot scan: keys that start with `prefix`, at most `limit` (1..=1,000) items. Without a cursor it
@@ -178,7 +178,7 @@ impl LocationStore {
         let mut request = ScanRequest::new(prefix, limit);
         request.cursor = cursor.map(Cursor::new).transpose()?;
         let scan = self.0.scan(request);
-        Ok(Arc::new(ScanOperation(Running::new(scan, drop)?)))
+        Ok(Arc::new(ScanOperation(Running::new(scan, Unwanted::Drop)?)))
     }
 }
 

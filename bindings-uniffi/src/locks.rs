@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use zlink_store::{LockOptions, Namespace, limits};
+use zlink_store::{LockOptions, Namespace, UnderWay, limits};
 
 use crate::error::StoreError;
 use crate::lease::LockLease;
-use crate::operation::{Running, operation};
+use crate::operation::{Running, Unwanted, operation};
 use crate::options::{ProjectOptions, optional};
 use crate::project::Project;
 
@@ -55,12 +55,12 @@ impl DistributedLocks {
         options.wait_ms = optional("waitMs", wait_ms, within)?.unwrap_or(options.wait_ms);
         options.lease_ms = length(lease_ms)?.unwrap_or(options.lease_ms);
         let acquire = self.locks.acquire(key, options);
-        Ok(Arc::new(AcquireOperation(Running::new(acquire, give_back)?)))
+        Ok(Arc::new(AcquireOperation(Running::new(acquire, GIVE_BACK)?)))
     }
 
     /// The live lease of this id, whoever acquired it in this project. It takes no place of this invocation.
     pub fn attach(&self, id: &str) -> Result<Arc<AttachOperation>, StoreError> {
-        Ok(Arc::new(AttachOperation(Running::new(self.locks.attach(id), drop)?)))
+        Ok(Arc::new(AttachOperation(Running::new(self.locks.attach(id), Unwanted::Drop)?)))
     }
 
     /// The project that these are the locks of: `ping`, `stats`, `shutdown`.
@@ -75,10 +75,10 @@ pub(crate) fn length(lease_ms: Option<i64>) -> Result<Option<u64>, zlink_store::
 }
 
 /// Releases a lease that nobody knows of. If that fails, it ends by expiry.
-pub(crate) fn give_back(lease: Option<zlink_store::LockLease>) {
+fn give_back(lease: Option<zlink_store::LockLease>, under_way: Option<UnderWay>) {
     if let Some(lease) = lease {
-        zlink_store::spawn(async move {
-            let _ = lease.release().await;
-        });
+        lease.give_back(under_way);
     }
 }
+
+pub(crate) const GIVE_BACK: Unwanted<Option<zlink_store::LockLease>> = Unwanted::GiveBack(give_back);

@@ -27,7 +27,7 @@ pub struct LogEvent {
 pub struct LogEvents {
     queue: Arc<Queue>,
     /// The core holds its listeners weakly.
-    _listener: Arc<dyn LogListener>,
+    listener: Arc<dyn LogListener>,
 }
 
 #[derive(Default)]
@@ -45,7 +45,12 @@ impl LogEvents {
         let queue = Arc::<Queue>::default();
         let listener: Arc<dyn LogListener> = Arc::clone(&queue) as _;
         listen(&listener, Some(level));
-        Arc::new(Self { queue, _listener: listener })
+        Arc::new(Self { queue, listener })
+    }
+
+    /// Hears events of at least this level from now on, as told to `listen`.
+    pub fn change_level(&self, level: &str) {
+        listen(&self.listener, Some(level));
     }
 
     /// Ends when there is an event.

@@ -4,65 +4,104 @@
 //! freed, and a lease would stay held. So the answer lies in an object that the other side owns from the start, the awaited call
 //! gives nothing, and a plain call takes the answer. The object is the cancellation as well.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc};
-use zlink_store::{Error, Operation, Outcome, spawn};
+use tokio::sync::Notify;
+use zlink_store::{Error, Operation, Outcome, UnderWay};
 
+use crate::drive::drive;
+use crate::ended::EndedOperations;
 use crate::error::StoreError;
 
-/// An operation. Dropped, it is cancelled; what it had got and nobody took is given to `abandon`.
+/// An operation. Dropped, it is cancelled.
 pub(crate) struct Running<T: Send + 'static> {
     slot: Arc<Slot<T>>,
+}
+
+/// What becomes of an operation that has begun and that nobody waits for any more.
+pub(crate) enum Unwanted<T> {
+    /// It is dropped: what was not yet sent is never sent, an answer is forgotten.
+    Drop,
+    /// It goes on to its end.
+    Finish,
+    /// It is dropped; what it had got is given back. It counts as under way until its answer is taken or given back, so that its
+    /// store can still do that.
+    GiveBack(fn(T, Option<UnderWay>)),
 }
 
 struct Slot<T: 'static> {
     state: Mutex<State<T>>,
     ended: Notify,
-    abandon: fn(T),
+    unwanted: Unwanted<T>,
 }
 
 enum State<T: 'static> {
     Made(Operation<T>),
-    /// With the task that drives it, once that has looked.
-    UnderWay(Operation<T>, Option<Waker>),
-    Ended(Result<T, Error>),
+    Begun(Begun<T>),
+    Ended(Result<T, Error>, Option<UnderWay>),
     /// The answer was taken, or nobody wants it.
     Over,
 }
 
+struct Begun<T: 'static> {
+    operation: Operation<T>,
+    under_way: Option<UnderWay>,
+    /// Of the task that drives it, once that has looked.
+    task: Option<Waker>,
+    told: Option<Told>,
+}
+
+/// Who is told of its end, and how it is called there.
+type Told = (Arc<EndedOperations>, u64);
+
 impl<T: Send + 'static> Running<T> {
     /// Of an `operation` whose arguments are right; nothing of it has happened when this returns.
-    pub(crate) fn new(operation: Operation<T>, abandon: fn(T)) -> Result<Self, StoreError> {
+    pub(crate) fn new(operation: Operation<T>, unwanted: Unwanted<T>) -> Result<Self, StoreError> {
         let state = Mutex::new(State::Made(operation.checked()?));
-        Ok(Self { slot: Arc::new(Slot { state, ended: Notify::new(), abandon }) })
+        Ok(Self { slot: Arc::new(Slot { state, ended: Notify::new(), unwanted }) })
     }
 
     /// Starts it, if it was not: it is under way, and before those that are started after it, when this returns. Whether it has
     /// ended.
     pub(crate) fn start(&self) -> bool {
+        self.begin(None)
+    }
+
+    /// As [`start`](Self::start); of an end that comes later, `ended` is told.
+    pub(crate) fn start_into(&self, ended: Arc<EndedOperations>, number: u64) -> bool {
+        self.begin(Some((ended, number)))
+    }
+
+    fn begin(&self, told: Option<Told>) -> bool {
         let mut state = self.slot.state.lock();
         match std::mem::replace(&mut *state, State::Over) {
             State::Made(mut operation) => {
                 operation.begin();
-                if let Poll::Ready(answer) = operation.poll_now() {
-                    *state = State::Ended(answer);
+                let under_way = match self.slot.unwanted {
+                    Unwanted::GiveBack(_) => operation.stay_under_way(),
+                    Unwanted::Drop | Unwanted::Finish => None,
+                };
+                if let Poll::Ready(answer) = poll(&mut operation, &mut Context::from_waker(Waker::noop())) {
+                    *state = State::Ended(answer, under_way);
                     return true;
                 }
-                *state = State::UnderWay(operation, None);
+                *state = State::Begun(Begun { operation, under_way, task: None, told });
                 drop(state);
                 drive(Drive(Arc::clone(&self.slot)));
                 false
             }
-            other => {
-                *state = other;
-                !matches!(*state, State::UnderWay(..))
+            State::Begun(mut begun) => {
+                begun.told = told.or(begun.told);
+                *state = State::Begun(begun);
+                false
+            }
+            over => {
+                *state = over;
+                true
             }
         }
     }
@@ -78,24 +117,24 @@ impl<T: Send + 'static> Running<T> {
         }
     }
 
-    /// Ends it now: what it held is free when this returns. What it had got and nobody took is given back.
+    /// Ends it now: what it held is free when this returns, unless it is one that goes on to its end.
     pub(crate) fn cancel(&self) {
         let mut state = self.slot.state.lock();
         let outcome = match *state {
             State::Made(_) => Outcome::NotApplied,
-            State::UnderWay(..) | State::Ended(Ok(_)) => Outcome::Unknown,
-            State::Ended(Err(_)) | State::Over => return,
+            State::Begun(_) | State::Ended(Ok(_), _) => Outcome::Unknown,
+            State::Ended(Err(_), _) | State::Over => return,
         };
-        let left = std::mem::replace(&mut *state, State::Ended(Err(Error::cancelled(outcome))));
+        let left = std::mem::replace(&mut *state, State::Ended(Err(Error::cancelled(outcome)), None));
         drop(state);
-        self.slot.leave(left);
-        self.slot.ended.notify_waiters();
+        let told = self.slot.leave(left);
+        self.slot.tell(told);
     }
 
     pub(crate) fn take(&self) -> Result<T, StoreError> {
         let mut state = self.slot.state.lock();
         match std::mem::replace(&mut *state, State::Over) {
-            State::Ended(answer) => Ok(answer?),
+            State::Ended(answer, _under_way) => Ok(answer?),
             State::Over => Err(Error::internal("the result of an operation can be taken once").into()),
             early => {
                 *state = early;
@@ -105,16 +144,32 @@ impl<T: Send + 'static> Running<T> {
     }
 }
 
-impl<T: 'static> Slot<T> {
-    fn leave(&self, left: State<T>) {
-        match left {
-            State::UnderWay(operation, task) => {
-                drop(operation);
+impl<T: Send + 'static> Slot<T> {
+    /// Gives up what was `left`: who waits for it.
+    fn leave(&self, left: State<T>) -> Option<Told> {
+        match (left, &self.unwanted) {
+            (State::Begun(begun), unwanted) => {
+                let Begun { operation, under_way: _under_way, task, told } = begun;
+                match unwanted {
+                    Unwanted::Finish => drive(async move {
+                        let _ = operation.await;
+                    }),
+                    Unwanted::Drop | Unwanted::GiveBack(_) => drop(operation),
+                }
                 // It finds nothing to drive any more, and ends.
                 task.into_iter().for_each(Waker::wake);
+                return told;
             }
-            State::Ended(Ok(unwanted)) => (self.abandon)(unwanted),
-            State::Made(_) | State::Ended(Err(_)) | State::Over => {}
+            (State::Ended(Ok(got), under_way), Unwanted::GiveBack(give_back)) => give_back(got, under_way),
+            (State::Made(_) | State::Ended(..) | State::Over, _) => {}
+        }
+        None
+    }
+
+    fn tell(&self, told: Option<Told>) {
+        self.ended.notify_waiters();
+        if let Some((ended, number)) = told {
+            ended.push(number);
         }
     }
 }
@@ -126,6 +181,17 @@ impl<T: Send + 'static> Drop for Running<T> {
     }
 }
 
+/// A panic is the end of this operation, and of nothing else. What it says may hold anything, so it is only where Rust writes
+/// panics, on the standard error output.
+fn poll<T: 'static>(operation: &mut Operation<T>, context: &mut Context<'_>) -> Poll<Result<T, Error>> {
+    let poll = || Pin::new(operation).poll(context);
+    catch_unwind(AssertUnwindSafe(poll)).unwrap_or_else(|_| Poll::Ready(Err(panicked())))
+}
+
+pub(crate) fn panicked() -> Error {
+    Error::internal("a fault of the library ended the operation; please report what stands on the standard error output")
+}
+
 /// Drives an operation to its end on the core's own threads.
 struct Drive<T: 'static>(Arc<Slot<T>>);
 
@@ -134,57 +200,20 @@ impl<T: Send + 'static> Future for Drive<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.0.state.lock();
-        if let State::UnderWay(operation, task) = &mut *state {
-            match Pin::new(operation).poll(context) {
-                Poll::Pending => {
-                    *task = Some(context.waker().clone());
-                    return Poll::Pending;
-                }
-                Poll::Ready(answer) => {
-                    let over = std::mem::replace(&mut *state, State::Ended(answer));
-                    drop(state);
-                    drop(over);
-                    self.0.ended.notify_waiters();
-                }
-            }
+        let State::Begun(begun) = &mut *state else { return Poll::Ready(()) };
+        let Poll::Ready(answer) = poll(&mut begun.operation, context) else {
+            begun.task = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        let under_way = begun.under_way.take();
+        let over = std::mem::replace(&mut *state, State::Ended(answer, under_way));
+        drop(state);
+        if let State::Begun(Begun { operation, told, .. }) = over {
+            self.0.tell(told);
+            drop(operation);
         }
         Poll::Ready(())
     }
-}
-
-/// One task drives all, so that what was started first also goes first where several have waited for the same thing, such as a
-/// connection.
-fn drive(work: impl Future<Output = ()> + Send + 'static) {
-    static INBOX: OnceLock<mpsc::UnboundedSender<BoxFuture<'static, ()>>> = OnceLock::new();
-    let inbox = INBOX.get_or_init(|| {
-        let (inbox, mut came) = mpsc::unbounded_channel();
-        spawn(async move {
-            let mut under_way = FuturesUnordered::new();
-            loop {
-                tokio::select! {
-                    biased;
-                    work = came.recv() => match work {
-                        Some(work) => under_way.push(work),
-                        None => return,
-                    },
-                    Some(()) = under_way.next() => {}
-                }
-            }
-        });
-        inbox
-    });
-    // The receiver lives as long as the process.
-    let _ = inbox.send(work.boxed());
-}
-
-/// Lets `work` run to its end on the core's own threads, whether the caller waits for it or not.
-pub(crate) async fn finish(work: impl Future<Output = ()> + Send + 'static) {
-    let (done, ended) = tokio::sync::oneshot::channel();
-    spawn(async move {
-        work.await;
-        let _ = done.send(());
-    });
-    let _ = ended.await;
 }
 
 /// Makes the object of one kind of operation: what the core answers, what the other side gets for it, and the translation.
@@ -207,6 +236,11 @@ macro_rules! operation {
                 self.0.start()
             }
 
+            /// As `start`; if it ends later, its `number` goes to `ended` then.
+            pub fn start_into(&self, ended: std::sync::Arc<crate::ended::EndedOperations>, number: u64) -> bool {
+                self.0.start_into(ended, number)
+            }
+
             /// Ends the operation, and a wait for it, at once with the error `Cancelled`, unless its result was taken. What was
             /// not yet sent is never sent; what was sent may or may not happen. Freeing the object does the same.
             pub fn cancel(&self) {
@@ -223,109 +257,4 @@ macro_rules! operation {
 pub(crate) use operation;
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tokio::sync::oneshot;
-
-    use super::*;
-
-    fn project(name: &str) -> zlink_store::Project {
-        let id = zlink_store::ProjectId::new("w", "p").unwrap();
-        zlink_store::Project::open(format!("memory:{name}").as_str(), id, Default::default()).unwrap()
-    }
-
-    fn acquire(project: &zlink_store::Project, wait_ms: u64) -> Running<Option<zlink_store::LockLease>> {
-        let options = zlink_store::LockOptions { wait_ms, ..Default::default() };
-        Running::new(project.locks().acquire("k", options), crate::locks::give_back).unwrap()
-    }
-
-    /// What was given back is free again soon.
-    async fn becomes_free(project: &zlink_store::Project) {
-        let lease = acquire(project, 10_000);
-        lease.wait().await;
-        assert!(lease.take().unwrap().is_some());
-    }
-
-    #[tokio::test]
-    async fn a_lease_that_nobody_took_is_released() {
-        let project = project("operation-dropped");
-        let got = acquire(&project, 0);
-        assert!(got.start());
-        drop(got);
-        becomes_free(&project).await;
-    }
-
-    #[tokio::test]
-    async fn a_lease_that_came_before_the_cancellation_is_released_and_not_given_out() {
-        let project = project("operation-cancelled");
-        let got = acquire(&project, 0);
-        assert!(got.start());
-        got.cancel();
-        assert_eq!(got.take().unwrap_err().code(), "CANCELLED");
-        becomes_free(&project).await;
-    }
-
-    #[tokio::test]
-    async fn cancelling_ends_the_wait_and_the_operation() {
-        let project = project("operation-waiting");
-        let held = acquire(&project, 0);
-        held.wait().await;
-        let held = held.take().unwrap().unwrap();
-        let waiting = Arc::new(acquire(&project, 10_000));
-        let (ended, end) = oneshot::channel();
-        let waiter = Arc::clone(&waiting);
-        tokio::spawn(async move {
-            waiter.wait().await;
-            ended.send(waiter.take()).ok();
-        });
-        tokio::task::yield_now().await;
-        waiting.cancel();
-        assert_eq!(end.await.unwrap().unwrap_err().code(), "CANCELLED");
-        // Cancelling again, and after the result was taken, does nothing.
-        waiting.cancel();
-        // It left the queue, and its place, within the call: nobody stands before the next one.
-        let _ = held.release().await.unwrap();
-        becomes_free(&project).await;
-    }
-
-    #[tokio::test]
-    async fn a_result_is_there_once_and_not_early() {
-        let project = project("operation-once");
-        let held = acquire(&project, 0);
-        assert_eq!(held.take().unwrap_err().code(), "INTERNAL");
-        assert!(held.start() && held.start());
-        let lease = held.take().unwrap().unwrap();
-        assert_eq!(held.take().unwrap_err().code(), "INTERNAL");
-        let waiting = acquire(&project, 10_000);
-        assert!(!waiting.start());
-        assert_eq!(waiting.take().unwrap_err().code(), "INTERNAL");
-        let _ = lease.release().await.unwrap();
-        waiting.wait().await;
-        assert!(waiting.take().unwrap().is_some());
-    }
-
-    #[tokio::test]
-    async fn cancelled_before_the_start_nothing_happens() {
-        let project = project("operation-unstarted");
-        let early = acquire(&project, 0);
-        early.cancel();
-        assert!(early.start());
-        early.wait().await;
-        let error = early.take().unwrap_err();
-        assert_eq!((error.code().as_str(), error.result_outcome()), ("CANCELLED", crate::Outcome::NotApplied));
-        drop(acquire(&project, 0));
-        assert_eq!(project.stats().operations.iter().map(|(_, count)| count).sum::<u64>(), 0);
-    }
-
-    #[tokio::test]
-    async fn closing_waits_for_what_was_started() {
-        let store = zlink_store::LocationStore::open("memory:operation-closing", Default::default()).unwrap();
-        let key = zlink_store::Key::new("k").unwrap();
-        let read = Running::new(store.read(key), drop).unwrap();
-        read.start();
-        finish(async move { store.close().await }).await;
-        tokio::time::timeout(Duration::from_secs(30), read.wait()).await.unwrap();
-        assert!(read.take().is_ok());
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use zlink_store::BlobReference;
 
 use crate::error::StoreError;
-use crate::operation::{Running, operation};
+use crate::operation::{Running, Unwanted, operation};
 use crate::options::StoreOptions;
 use crate::store::store;
 use crate::time::{ms, retention};
@@ -103,25 +103,25 @@ impl RelocationStore {
     /// Puts a blob for `retention_ms` milliseconds (1..=2^53−1) from the commit on. The bytes are copied before this returns.
     pub fn put(&self, reference: &str, bytes: Bytes, retention_ms: i64) -> Result<Arc<BlobPutOperation>, StoreError> {
         let put = self.0.put(BlobReference::new(reference)?, bytes, retention(retention_ms)?);
-        Ok(Arc::new(BlobPutOperation(Running::new(put, drop)?)))
+        Ok(Arc::new(BlobPutOperation(Running::new(put, Unwanted::Drop)?)))
     }
 
     /// Reads a blob: exactly the bytes that were put, or missing.
     pub fn read(&self, reference: &str) -> Result<Arc<BlobReadOperation>, StoreError> {
         let read = self.0.read(BlobReference::new(reference)?);
-        Ok(Arc::new(BlobReadOperation(Running::new(read, drop)?)))
+        Ok(Arc::new(BlobReadOperation(Running::new(read, Unwanted::Drop)?)))
     }
 
     /// Sets the expiry to the engine's now + `retention_ms`, also when that is earlier.
     pub fn renew(&self, reference: &str, retention_ms: i64) -> Result<Arc<BlobRenewOperation>, StoreError> {
         let renew = self.0.renew(BlobReference::new(reference)?, retention(retention_ms)?);
-        Ok(Arc::new(BlobRenewOperation(Running::new(renew, drop)?)))
+        Ok(Arc::new(BlobRenewOperation(Running::new(renew, Unwanted::Drop)?)))
     }
 
     /// Deletes a blob; a missing one is fine.
     pub fn delete(&self, reference: &str) -> Result<Arc<BlobDeleteOperation>, StoreError> {
         let delete = self.0.delete(BlobReference::new(reference)?);
-        Ok(Arc::new(BlobDeleteOperation(Running::new(delete, drop)?)))
+        Ok(Arc::new(BlobDeleteOperation(Running::new(delete, Unwanted::Drop)?)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use zlink_store::{StateWriteOptions, limits};
 
 use crate::error::StoreError;
-use crate::operation::{Running, operation};
+use crate::operation::{Running, Unwanted, operation};
 use crate::options::{ProjectOptions, optional};
 use crate::project::Project;
 use crate::time::ms;
@@ -102,7 +102,7 @@ impl StateNamespace {
 
     /// The live entry under `key`.
     pub fn get(&self, key: &str) -> Result<Arc<StateGetOperation>, StoreError> {
-        Ok(Arc::new(StateGetOperation(Running::new(self.0.get(key), drop)?)))
+        Ok(Arc::new(StateGetOperation(Running::new(self.0.get(key), Unwanted::Drop)?)))
     }
 
     /// Writes `json` (any JSON text of at most 32,768 bytes in the form of `JSON.stringify`) as one atomic step.
@@ -122,14 +122,14 @@ impl StateNamespace {
             ttl_seconds: optional("ttlSeconds", ttl_seconds, within_ttl())?,
         };
         let set = self.0.set(key, json, options);
-        Ok(Arc::new(StateSetOperation(Running::new(set, drop)?)))
+        Ok(Arc::new(StateSetOperation(Running::new(set, Unwanted::Drop)?)))
     }
 
     /// Deletes the live entry under `key`. With `expected_version` n > 0 only version n; with 0 a live entry is a conflict.
     #[uniffi::method(default(expected_version = None))]
     pub fn delete(&self, key: &str, expected_version: Option<i64>) -> Result<Arc<StateDeleteOperation>, StoreError> {
         let delete = self.0.delete(key, expected(expected_version)?);
-        Ok(Arc::new(StateDeleteOperation(Running::new(delete, drop)?)))
+        Ok(Arc::new(StateDeleteOperation(Running::new(delete, Unwanted::Drop)?)))
     }
 }
 

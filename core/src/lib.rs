@@ -35,7 +35,7 @@ mod project;
 mod relocation;
 
 pub use background::spawn;
-pub use call::{Cancellation, Operation, StoreStats};
+pub use call::{Cancellation, Operation, StoreStats, UnderWay};
 pub use contract::*;
 pub use engine::{Address, Endpoint, Pem, RedisConfig, Secret, Server, StoreOptions, Tls, host};
 pub use location::LocationStore;

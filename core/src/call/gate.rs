@@ -1,5 +1,6 @@
 //! The way into a store: open or closed, bounded by bytes and time, counted.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
@@ -146,8 +147,14 @@ impl Gate {
     }
 }
 
-/// An operation that was let in and is not over.
-pub(super) struct UnderWay(Arc<Gate>);
+/// An operation that was let in and is not over: a closing of its store waits for it.
+pub struct UnderWay(Arc<Gate>);
+
+impl fmt::Debug for UnderWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UnderWay")
+    }
+}
 
 impl UnderWay {
     pub(super) fn enter(gate: Arc<Gate>) -> Result<Self, Error> {

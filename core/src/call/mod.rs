@@ -8,6 +8,7 @@ mod operation;
 mod stats;
 
 pub use cancel::Cancellation;
+pub use gate::UnderWay;
 pub use operation::Operation;
 pub use stats::StoreStats;
 

@@ -38,6 +38,20 @@ impl<T: 'static> Operation<T> {
         Self(State::Running(Box::pin(std::future::ready(result)), None))
     }
 
+    /// Work that no store lets in and none counts, such as the closing of one.
+    pub fn of(work: impl Future<Output = Result<T, Error>> + Send + 'static) -> Self {
+        Self(State::Running(Box::pin(work), None))
+    }
+
+    /// Has it count as under way, once begun, until what this gives is dropped: beyond its own end. `None`: it was not let in, or
+    /// is over.
+    pub fn stay_under_way(&mut self) -> Option<UnderWay> {
+        match &mut self.0 {
+            State::Running(_, under_way) => under_way.take(),
+            State::Rejected(_) | State::Waiting(..) => None,
+        }
+    }
+
     /// Counts it as under way from now on, polled or not: a store that is closed after this waits for it.
     pub fn begin(&mut self) {
         let state = std::mem::replace(&mut self.0, State::Rejected(None));

@@ -9,9 +9,9 @@ use tokio::sync::Mutex;
 
 use super::Project;
 use super::invocation::Place;
-use crate::ambient;
-use crate::call::{Kind, Operation, SMALL};
+use crate::call::{Call, Kind, Operation, SMALL, UnderWay};
 use crate::contract::{Grant, ReleaseResult, RenewResult, StoreTime, check_lease_ms};
+use crate::{ambient, background};
 
 /// A lease: the lock is ours until it is released or expires. Clones are the same lease.
 ///
@@ -111,6 +111,18 @@ impl LockLease {
             }
             .boxed()
         })
+    }
+
+    /// Releases a lease that nobody was given, in the background, and frees its place at once. It does so while its project is
+    /// being closed too, since a closing waits for `under_way`, which is that of the acquire. If it fails, the lease expires.
+    pub fn give_back(self, under_way: Option<UnderWay>) {
+        self.0.leave();
+        background::spawn(async move {
+            let deadline = ambient::monotonic() + self.0.project.gate.timeout();
+            let release = self.0.project.engine.lock_release(self.0.grant.id, Call::writing(deadline));
+            let _ = background::timeout_at(deadline, release).await;
+            drop(under_way);
+        });
     }
 }
 

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Protocol, TypeVar
 
 from . import _native
-from ._calls import Operation, call, enter, run
+from ._calls import Operation, call, run
 from ._results import Stats
 
 _Self = TypeVar("_Self", bound="Store")
@@ -17,7 +17,7 @@ class _NativeStore(Protocol):
 
     def stats(self) -> _native.Stats: ...
 
-    async def shutdown(self) -> None: ...
+    def begin_shutdown(self) -> Operation[None]: ...
 
 
 class Store:
@@ -43,9 +43,8 @@ class Store:
 
     async def close(self) -> None:
         """Fails new operations with `ClosedError`, waits for those under way (at most the operation timeout) and gives up the
-        connection. Closing again does nothing more."""
-        enter()
-        await self._native.shutdown()
+        connection. It goes on if the wait for it is given up; closing again does nothing more."""
+        await run(self._native.begin_shutdown, at_once=True)
 
     async def __aenter__(self: _Self) -> _Self:
         return self

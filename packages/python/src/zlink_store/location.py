@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _native
-from ._arguments import BytesLike, Milliseconds, content, optional_milliseconds, text, whole
-from ._calls import call, run
+from ._arguments import BytesLike, Milliseconds, content, each, optional_milliseconds, text, whole
+from ._calls import opened, run
 from ._errors import InvalidTypeError, ScanExpiredError, StoreError
 from ._results import (
     Applied,
@@ -78,7 +78,7 @@ class LocationStore(Store):
 
     def __init__(self, url: str, *, key_prefix: str = "", operation_timeout_ms: Milliseconds | None = None) -> None:
         url, options = text("url", url), store_options(key_prefix, operation_timeout_ms)
-        self._native: _native.LocationStore = call(lambda: _native.LocationStore.open(url, options))
+        self._native: _native.LocationStore = opened(lambda: _native.LocationStore.open(url, options))
 
     async def read(self, key: str) -> ReadResult:
         """Reads one key: one observation of value, version, expiry and clock."""
@@ -95,8 +95,10 @@ class LocationStore(Store):
 
         A key may stand once among the conditions and once among the mutations; at most 2,048 keys and 4 MiB in all.
         """
-        native_conditions = [_condition(f"conditions[{at}]", one) for at, one in enumerate(conditions)]
-        native_mutations = [_mutation(f"mutations[{at}]", one) for at, one in enumerate(mutations)]
+        native_conditions = [
+            _condition(place, one) for place, one in each("conditions", conditions, "IfMissing and IfVersion")
+        ]
+        native_mutations = [_mutation(place, one) for place, one in each("mutations", mutations, "Put and Delete")]
         result = await run(lambda: self._native.write(native_conditions, native_mutations))
         if isinstance(result, _native.WriteResult.CONFLICT):
             return Conflict(result.store_now_ms)

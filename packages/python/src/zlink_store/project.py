@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from types import TracebackType
 from typing import Any
 
 from . import _native
 from ._arguments import Milliseconds, optional, optional_milliseconds, text
-from ._calls import call, run
+from ._calls import call, opened, run
 from ._errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -42,7 +44,7 @@ class Project(Store):
         url, workspace, project = text("url", url), text("workspace", workspace), text("project", project)
         timeout = optional_milliseconds("operation_timeout_ms", operation_timeout_ms)
         options = _native.ProjectOptions(operation_timeout_ms=timeout)
-        self._native: _native.Project = call(lambda: _native.Project.open(url, workspace, project, options))
+        self._native: _native.Project = opened(lambda: _native.Project.open(url, workspace, project, options))
         self._state = ProjectState(self._native.state())
 
     @property
@@ -93,10 +95,10 @@ class ProjectState:
     def __init__(self, native: _native.ProjectState) -> None:
         self._native = native
 
-    def namespace(self, name: str) -> StateNamespace:
+    def namespace(self, namespace: str) -> StateNamespace:
         """The entries of one namespace; no I/O."""
-        name = text("namespace", name)
-        return StateNamespace(call(lambda: self._native.namespace(name)), name)
+        namespace = text("namespace", namespace)
+        return StateNamespace(call(lambda: self._native.namespace(namespace)), namespace)
 
 
 class StateNamespace:
@@ -125,13 +127,13 @@ class StateNamespace:
         return await self.set_json(key, _json(value), expected_version=expected_version, ttl_seconds=ttl_seconds)
 
     async def set_json(
-        self, key: str, json: str, *, expected_version: int | None = None, ttl_seconds: int | None = None
+        self, key: str, value: str, *, expected_version: int | None = None, ttl_seconds: int | None = None
     ) -> StateEntry:
         """As `set`, of a value that is JSON text already; its numbers stay as they are written."""
-        key, json = text("key", key), text("value", json)
+        key, value = text("key", key), text("value", value)
         expected = optional("expected_version", expected_version)
         ttl = optional("ttl_seconds", ttl_seconds, " of seconds")
-        result = await run(lambda: self._native.set(key, json, expected, ttl))
+        result = await run(lambda: self._native.set(key, value, expected, ttl))
         if isinstance(result, _native.StateSetResult.STORED):
             return _entry(result.entry)
         if isinstance(result, _native.StateSetResult.CONFLICT):
@@ -189,33 +191,46 @@ class DistributedLocks:
             raise _lost("there is no live lease of this id")
         return LockLease(lease)
 
-    @asynccontextmanager
-    async def lock(
+    def lock(
         self,
         key: str,
         *,
         namespace: str | None = None,
         wait_ms: Milliseconds | None = None,
         lease_ms: Milliseconds | None = None,
-    ) -> AsyncIterator[LockLease]:
+    ) -> AbstractAsyncContextManager[LockLease]:
         """Takes the lock for the body of ``async with``, and releases it at the end. Nothing is renewed by itself.
 
         Raises `LockUnavailableError` if it could not be had in time; the body is not begun then. An error of the body goes
-        before one of the release, which is a `LockLostError` if the lease had ended before the body did.
+        before one of the release, which is a `LockLostError` if the lease had ended before the body did. The release begins as
+        soon as the body has ended, and goes on whatever happens to the task.
         """
-        lease = await self.acquire(key, namespace=namespace, wait_ms=wait_ms, lease_ms=lease_ms)
+        return _Held(lambda: self.acquire(key, namespace=namespace, wait_ms=wait_ms, lease_ms=lease_ms))
+
+
+class _Held(AbstractAsyncContextManager["LockLease"]):
+    """A lock during a body."""
+
+    def __init__(self, acquire: Callable[[], Awaitable[LockLease | None]]) -> None:
+        self._acquire = acquire
+        self._leases: list[LockLease] = []
+
+    async def __aenter__(self) -> LockLease:
+        lease = await self._acquire()
         if lease is None:
             raise LockUnavailableError("the lock could not be had in time", retryable=True)
+        self._leases.append(lease)
+        return lease
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         try:
-            yield lease
-        except BaseException:
-            try:
-                await lease.release()
-            except StoreError:
-                # The lease ends by expiry; what the body raised is what its caller is to know.
-                pass
-            raise
-        await lease.release()
+            await self._leases.pop()._release()
+        except StoreError:
+            # The lease ends by expiry; what the body raised is what its caller is to know.
+            if error is None:
+                raise
 
 
 class LockLease:
@@ -259,9 +274,15 @@ class LockLease:
     async def release(self) -> None:
         """Frees the lock. After a release that succeeded, doing it again through this object does nothing.
 
-        Raises `LockLostError` if the lease was lost or had expired already.
+        Raises `LockLostError` if the lease was lost or had expired already. A release that has begun goes on when its task is
+        cancelled.
         """
-        result = await run(self._native.release)
+        # A task that is cancelled already sends nothing.
+        await asyncio.sleep(0)
+        await self._release()
+
+    async def _release(self) -> None:
+        result = await run(self._native.release, at_once=True)
         if result is _native.LeaseReleaseResult.LOST:
             raise _lost("the lease was lost or had expired before it was released")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _native
 from ._arguments import BytesLike, Milliseconds, content, milliseconds, text
-from ._calls import call, run
+from ._calls import opened, run
 from ._results import (
     AlreadyStored,
     Blob,
@@ -28,7 +28,7 @@ class RelocationStore(Store):
 
     def __init__(self, url: str, *, key_prefix: str = "", operation_timeout_ms: Milliseconds | None = None) -> None:
         url, options = text("url", url), store_options(key_prefix, operation_timeout_ms)
-        self._native: _native.RelocationStore = call(lambda: _native.RelocationStore.open(url, options))
+        self._native: _native.RelocationStore = opened(lambda: _native.RelocationStore.open(url, options))
 
     async def put(self, reference: str, payload: BytesLike, retention_ms: Milliseconds) -> BlobPutResult:
         """Puts a blob. Its retention counts from the commit, not from the start of the upload."""
