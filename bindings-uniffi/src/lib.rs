@@ -18,8 +18,8 @@
 //!
 //! # Threads
 //! Operations run on the core's own threads; `wait` needs no runtime. Stores in memory answer within `start`; no other
-//! call blocks. Nothing of the caller's runs on the core's threads but the wake-up
-//! that uniffi's generated code makes of the end of a `wait`.
+//! call blocks. Nothing of the caller's runs on the core's threads but the wake-up that uniffi's generated code makes of the end of
+//! a `wait`; with `start_into` not even that, which is Python's way: a thread that calls Python waits for whoever runs there.
 //!
 //! # Large values
 //! Bytes are `ByteArray`, `Data` and `bytes` in any position. uniffi converts them one by one, which takes 0.3 to 0.4 s for 64 MiB; a

@@ -1,6 +1,9 @@
-"""What a process has of memory and threads."""
+"""What a process has of memory and threads, and programs of their own."""
 
 import gc
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 
@@ -11,3 +14,11 @@ def resident_bytes() -> int:
 
 def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
+
+
+def script(text, *arguments, **more):
+    """Runs a program of its own: what it printed."""
+    command = [sys.executable, "-c", textwrap.dedent(text), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()

@@ -78,6 +78,12 @@ def test_times_are_exact_in_ms_and_in_utc():
     assert (never.expires_at_ms, never.expires_at) == (None, None)
 
 
+def released():
+    view = memoryview(b"abc")
+    view.release()
+    return view
+
+
 class Odd:
     """A type that nothing takes."""
 
@@ -105,6 +111,14 @@ LOCATION = [
     ("mutations[0].retention_ms", lambda s: s.write(mutations=[zs.Put("k", b"", timedelta(0))]), ValueError),
     ("conditions[0].version", lambda s: s.write(conditions=[zs.IfVersion("k", 1)]), TypeError),
     ("conditions[0].version", lambda s: s.write(conditions=[zs.IfVersion("k", "")]), ValueError),
+    ("mutations[0].retention_ms", lambda s: s.write(mutations=[zs.Put("k", b"", 10**400)]), ValueError),
+    ("mutations[0].retention_ms", lambda s: s.write(mutations=[zs.Put("k", b"", -(10**5_000))]), ValueError),
+    ("mutations[0].retention_ms", lambda s: s.write(mutations=[zs.Put("k", b"", timedelta.max)]), ValueError),
+    ("mutations[0].retention_ms", lambda s: s.write(mutations=[zs.Put("k", b"", timedelta.min)]), ValueError),
+    ("mutations[0].bytes", lambda s: s.write(mutations=[zs.Put("k", released())]), ValueError),
+    ("mutations", lambda s: s.write(mutations=None), TypeError),
+    ("mutations", lambda s: s.write(mutations=zs.Delete("k")), TypeError),
+    ("conditions", lambda s: s.write(conditions=5), TypeError),
     ("prefix", lambda s: s.scan(None), TypeError),
     ("prefix", lambda s: s.scan("p" * 1_025), ValueError),
     ("limit", lambda s: s.scan(limit=0), ValueError),
@@ -121,6 +135,9 @@ RELOCATION = [
     ("reference", lambda s: s.renew("r" * 4_097, 1), ValueError),
     ("payload", lambda s: s.put("r", None, 1), TypeError),
     ("payload", lambda s: s.put("r", bytes(67_108_888), 1), ValueError),
+    ("payload", lambda s: s.put("r", released(), 1), ValueError),
+    ("retention_ms", lambda s: s.put("r", b"", timedelta.max), ValueError),
+    ("retention_ms", lambda s: s.renew("r", timedelta(microseconds=-1)), ValueError),
     ("retention_ms", lambda s: s.put("r", b"", None), TypeError),
     ("retention_ms", lambda s: s.put("r", b"", 0), ValueError),
     ("retention_ms", lambda s: s.renew("r", -(2**70)), ValueError),
@@ -141,6 +158,10 @@ PROJECT = [
     ("namespace", lambda p: p.locks().acquire("k", namespace=""), ValueError),
     ("wait_ms", lambda p: p.locks().acquire("k", wait_ms=10_001), ValueError),
     ("wait_ms", lambda p: p.locks().acquire("k", wait_ms=-1), ValueError),
+    ("wait_ms", lambda p: p.locks().acquire("k", wait_ms=timedelta(microseconds=-1)), ValueError),
+    ("wait_ms", lambda p: p.locks().acquire("k", wait_ms=timedelta.max), ValueError),
+    ("expected_version", lambda p: p.state.namespace("n").set("k", 1, expected_version=10**400), ValueError),
+    ("within_ms", lambda p: p.locks(within_ms=timedelta(microseconds=-999)), ValueError),
     ("lease_ms", lambda p: p.locks().acquire("k", lease_ms=timedelta(seconds=1)), ValueError),
     ("lease_ms", lambda p: p.locks().lock("k", lease_ms=60_001).__aenter__(), ValueError),
     ("within_ms", lambda p: p.locks(within_ms=-1), ValueError),
@@ -155,6 +176,10 @@ OPENING = [
     ("operation_timeout_ms", lambda: zs.LocationStore("memory:", operation_timeout_ms=0), ValueError),
     ("operation_timeout_ms", lambda: zs.RelocationStore("memory:", operation_timeout_ms=-5), ValueError),
     ("operation_timeout_ms", lambda: zs.Project("memory:", workspace="w", project="p", operation_timeout_ms=1e3), ValueError),
+    ("operation_timeout_ms", lambda: zs.LocationStore("memory:", operation_timeout_ms=10**400), ValueError),
+    ("operation_timeout_ms", lambda: zs.LocationStore("memory:", operation_timeout_ms=timedelta.max), ValueError),
+    ("level", lambda: zs.enable_logging("INFO"), TypeError),
+    ("level", lambda: zs.enable_logging(None), TypeError),
     ("workspace", lambda: zs.Project("memory:", workspace="", project="p"), ValueError),
     ("project", lambda: zs.Project("memory:", workspace="w", project=None), TypeError),
 ]

@@ -211,6 +211,78 @@ def test_cancelled_in_the_body_the_lock_is_released(url, prefix):
     asyncio.run(work())
 
 
+@pytest.mark.parametrize("again", [0, 1, 2, 3])
+def test_a_lock_is_given_back_whenever_its_task_is_cancelled(url, prefix, again):
+    """Before, in and after the body, and once more while the release is under way."""
+
+    async def work():
+        async with zs.Project(url, workspace="w", project=prefix) as project:
+            for turns in range(12):
+                key = f"k{turns}"
+
+                async def hold(key=key):
+                    async with project.locks().lock(key):
+                        await asyncio.sleep(0)
+
+                task = asyncio.ensure_future(hold())
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                for _ in range(1 + again):
+                    task.cancel()
+                    await asyncio.sleep(0)
+                await asyncio.gather(task, return_exceptions=True)
+                # Far from the 30 s of the lease.
+                assert await project.locks().acquire(key, wait_ms=10_000) is not None
+
+    asyncio.run(work())
+
+
+def test_a_cancelled_acquire_leaves_no_lease_behind_when_the_project_is_closed(url, prefix):
+    async def once(project, key, busy):
+        async with zs.Project(url, workspace="w", project=project) as first:
+            await first.ping()
+            task = asyncio.ensure_future(first.locks().acquire(key))
+            for _ in range(3):
+                await asyncio.sleep(0)
+            # The answer is there, and the task has not seen it.
+            time.sleep(busy)
+            task.cancel()
+        had = (await asyncio.gather(task, return_exceptions=True))[0]
+        if isinstance(had, zs.LockLease):
+            return
+        async with zs.Project(url, workspace="w", project=project) as second:
+            assert await second.locks().acquire(key, wait_ms=2_000) is not None
+
+    async def work():
+        # Keeps what is in memory.
+        async with zs.Project(url, workspace="w", project=prefix) as held:
+            await held.ping()
+            for at in range(20):
+                await once(prefix, f"k{at}", 0.01 * (at % 2))
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_a_cancelled_acquire_takes_no_place_though_its_exception_lives(url, prefix, turns):
+    async def work():
+        async with zs.Project(url, workspace="w", project=prefix) as project:
+            locks = project.locks()
+            # One holds all others up.
+            await project.locks().acquire("k")
+            tasks = [asyncio.ensure_future(locks.acquire("k", wait_ms=10_000)) for _ in range(16)]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            for task in tasks:
+                task.cancel()
+            kept = await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(isinstance(error, asyncio.CancelledError) for error in kept)
+            leases = [await locks.acquire(f"free/{at}") for at in range(16)]
+            assert all(leases)
+
+    asyncio.run(work())
+
+
 def test_an_argument_error_goes_before_a_cancellation_and_nothing_is_sent():
     async def work():
         async with zs.LocationStore("memory:") as store:

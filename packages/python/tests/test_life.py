@@ -1,4 +1,4 @@
-"""Memory and life: many calls, forgotten stores, forks, the end of the process."""
+"""Memory and life: many calls, forgotten stores, the end of the process, log events."""
 
 import asyncio
 import gc
@@ -10,7 +10,7 @@ import time
 import pytest
 
 import zlink_store as zs
-from probes import resident_bytes, threads
+from probes import resident_bytes, script, threads
 
 CALLS = 100_000
 
@@ -102,14 +102,6 @@ def names_of_clients(url):
     return {field[5:].decode() for field in said.split() if field.startswith(b"name=")}
 
 
-def script(text, *arguments, **more):
-    """Runs a program of its own: what it printed."""
-    command = [sys.executable, "-c", textwrap.dedent(text), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
-
-
 def test_a_program_that_is_soon_over_ends_well(redis, prefix):
     # Eight at a time, on processors that are busy: a thread of the library is still coming back from its last answer then.
     text = """
@@ -130,94 +122,41 @@ def test_a_program_that_is_soon_over_ends_well(redis, prefix):
             assert program.returncode == 0, said
 
 
-FORKING = """
-    import asyncio, gc, os, sys
+ENDING = """
+    import asyncio, sys, threading, time
     import zlink_store as zs
 
-    url, prefix = sys.argv[1:]
+    url, prefix, kind = sys.argv[1:]
+    store = zs.LocationStore(url, key_prefix=prefix)
 
-    def in_child(work):
-        child = os.fork()
-        if child == 0:
-            try:
-                work()
-            except BaseException as error:
-                print(type(error).__name__, flush=True)
-            else:
-                print("fine", flush=True)
-            os._exit(0)
-        os.waitpid(child, 0)
+    async def for_ever():
+        async def one():
+            while True:
+                await store.read("k")
+        await asyncio.gather(*(one() for _ in range(50)))
 
-    async def use(store):
-        await store.write(mutations=[zs.Put("k", b"v")])
-        await store.read("k")
+    if kind == "daemon":
+        for _ in range(2):
+            threading.Thread(target=lambda: asyncio.run(for_ever()), daemon=True).start()
+        time.sleep(0.2)
+    else:
+        loop = asyncio.new_event_loop()
+        tasks = [loop.create_task(store.read(f"k{at}")) for at in range(1_000)]
+        loop.run_until_complete(asyncio.sleep(0.002))
+        if kind == "closed":
+            loop.close()
 """
 
 
-def test_a_store_used_after_a_fork_says_what_to_do_and_the_parent_goes_on(redis, prefix):
-    printed = script(
-        FORKING
-        + """
-    store = zs.LocationStore(url, key_prefix=prefix)
-    asyncio.run(use(store))
-    in_child(lambda: asyncio.run(use(store)))
-    in_child(lambda: zs.LocationStore(url, key_prefix=prefix))
-    in_child(lambda: asyncio.run(store.close()))
-    in_child(lambda: in_child(lambda: asyncio.run(use(store))))
-    def drops():
-        global store
-        del store
-        gc.collect()
-    in_child(drops)
-    asyncio.run(use(store))
-    asyncio.run(store.close())
-    print("parent")
-    """,
-        redis.url,
-        prefix,
-    )
-    assert printed == ["ForkedError"] * 4 + ["fine"] * 2 + ["parent"]
-
-
-def test_a_child_that_was_forked_before_the_first_store_works(redis, prefix):
-    printed = script(
-        FORKING
-        + """
-    def whole():
-        asyncio.run(use(zs.LocationStore(url, key_prefix=prefix)))
-    in_child(whole)
-    in_child(lambda: in_child(whole))
-    whole()
-    print("parent")
-    """,
-        redis.url,
-        prefix,
-    )
-    assert printed == ["fine", "fine", "fine", "parent"]
-
-
-def test_a_child_that_ends_by_itself_does_not_hang(redis, prefix):
-    printed = script(
-        """
-    import asyncio, multiprocessing, sys
-    import zlink_store as zs
-    store = zs.LocationStore(sys.argv[1], key_prefix=sys.argv[2])
-    asyncio.run(store.ping())
-    def child():
-        try:
-            asyncio.run(store.ping())
-        except zs.ForkedError as error:
-            print("spawn" in str(error), flush=True)
-    process = multiprocessing.get_context("fork").Process(target=child)
-    process.start()
-    process.join(60)
-    print(process.exitcode)
-    asyncio.run(store.ping())
-    """,
-        redis.url,
-        prefix,
-    )
-    assert printed == ["True", "0"]
+@pytest.mark.parametrize("kind", ["daemon", "pending", "closed"])
+def test_the_interpreter_ends_well_whatever_is_under_way(redis, prefix, kind):
+    # An event loop of a daemon thread, operations that nobody waits for, a loop that was closed before them.
+    command = [sys.executable, "-c", textwrap.dedent(ENDING), redis.url, prefix, kind]
+    for _ in range(3):
+        programs = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(8)]
+        for program in programs:
+            _, said = program.communicate(timeout=120)
+            assert program.returncode == 0, said
 
 
 @pytest.mark.parametrize("closes", [True, False])
@@ -287,3 +226,59 @@ def test_log_events_come_as_records(prefix):
     """
     )
     assert set(printed) == {"zlink_store", "True"}
+
+
+def test_logging_enabled_twice_sends_each_event_once_and_outlives_a_filter_that_fails():
+    printed = script(
+        """
+    import asyncio, logging, sys, time
+    import zlink_store as zs
+    seen = []
+    class Handler(logging.Handler):
+        def emit(self, record):
+            seen.append(record.getMessage())
+    class Fails(logging.Filter):
+        def filter(self, record):
+            raise ValueError("told by the test")
+    logger = logging.getLogger("zlink_store")
+    logger.addHandler(Handler())
+    logger.setLevel(1)
+    logger.propagate = False
+    def until(holds):
+        end = time.monotonic() + 30
+        while not holds():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    async def fail(port):
+        async with zs.LocationStore(f"redis://127.0.0.1:{port}", key_prefix="p", operation_timeout_ms=300) as store:
+            try:
+                await store.read("k")
+            except zs.StoreError:
+                pass
+    from zlink_store import _native
+    zs.enable_logging(5)
+    kept = zs.LocationStore("memory:")
+    for _ in range(3):
+        zs.enable_logging(5)
+    # What the library itself says, heard beside it.
+    beside = _native.LogEvents.listen("trace")
+    asyncio.run(fail(1))
+    time.sleep(0.2)
+    said = [event.message for event in beside.take()]
+    until(lambda: len(seen) >= len(said))
+    time.sleep(1.2)
+    print(bool(said), seen == said)
+    failing = Fails()
+    logging.raiseExceptions = False
+    handler = logger.handlers[0]
+    handler.addFilter(failing)
+    asyncio.run(fail(2))
+    time.sleep(0.2)
+    handler.removeFilter(failing)
+    del seen[:]
+    asyncio.run(fail(3))
+    until(lambda: seen)
+    print("goes on")
+    """
+    )
+    assert printed == ["True", "True", "goes", "on"]

@@ -116,7 +116,7 @@ async def run(make: Callable[[], Operation[_Given]], *, at_once: bool = False) -
             await _ends.of_running_loop().of(operation)
             return operation.result()
         except BaseException:
-            # Now, and not when the last traceback is gone that knows the operation. In a forked process it is not ours to touch.
+            # Now, and not when the last traceback is gone that knows it. In a forked process it is not ours to touch.
             if _home == os.getpid():
                 operation.cancel()
             raise

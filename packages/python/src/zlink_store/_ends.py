@@ -1,8 +1,8 @@
 """How coroutines wait for operations: the native library calls nobody.
 
-An operation that ends puts its number into the queue of the event loop that waits for it, and makes a descriptor readable which
-that loop watches. So no thread of the library ever asks for the interpreter's lock: it need not wait for whoever holds it, and the
-end of the interpreter can not meet it in the middle of a callback, which ended the process with SIGABRT.
+An operation that ends puts its number into the queue of the event loop that waits for it, and makes a descriptor readable
+which that loop watches. So no thread of the library ever asks for the interpreter's lock: it need not wait for whoever holds
+it, and the end of the interpreter can not meet it in the middle of a callback, which ended the process with SIGABRT.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from . import _native
+
+# The generated module has no types.
+_make_queue: Any = _native.EndedOperations
 
 _PATIENCE_MS = 1_000
 
@@ -30,7 +33,7 @@ class Ends:
     __slots__ = ("__weakref__", "_alive", "_last", "_queue", "_waiting")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._queue = _native.EndedOperations()
+        self._queue: _native.EndedOperations = _make_queue()
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._last = 0
         self._alive = True
@@ -95,9 +98,7 @@ def fail_all(error: BaseException) -> None:
         ends.fail(error)
 
 
-def _watch(
-    loop: weakref.ref[asyncio.AbstractEventLoop], ends: weakref.ref[Ends], queue: _native.EndedOperations
-) -> None:
+def _watch(loop: weakref.ref[asyncio.AbstractEventLoop], ends: weakref.ref[Ends], queue: _native.EndedOperations) -> None:
     while True:
         queue.block(_PATIENCE_MS)
         numbers = queue.take()

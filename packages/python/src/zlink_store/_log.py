@@ -54,6 +54,6 @@ def _forward(events: _native.LogEvents) -> None:
                 logger = logging.getLogger(event.target.replace("::", "."))
                 logger.log(_LEVELS.get(event.level, logging.INFO), "%s", event.message)
             except Exception:
-                # A filter or handler of the program's that fails ends no other event's way; it is shown as `logging` shows such.
+                # A filter or handler that fails keeps no other event back; it is shown as `logging` shows such.
                 if logging.raiseExceptions:
                     traceback.print_exc()

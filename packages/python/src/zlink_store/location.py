@@ -95,9 +95,7 @@ class LocationStore(Store):
 
         A key may stand once among the conditions and once among the mutations; at most 2,048 keys and 4 MiB in all.
         """
-        native_conditions = [
-            _condition(place, one) for place, one in each("conditions", conditions, "IfMissing and IfVersion")
-        ]
+        native_conditions = [_condition(place, one) for place, one in each("conditions", conditions, "IfMissing and IfVersion")]
         native_mutations = [_mutation(place, one) for place, one in each("mutations", mutations, "Put and Delete")]
         result = await run(lambda: self._native.write(native_conditions, native_mutations))
         if isinstance(result, _native.WriteResult.CONFLICT):
