@@ -25,8 +25,11 @@ pub(super) struct Order(tokio::sync::Mutex<Option<u64>>);
 impl Inner {
     /// As [`surely`](Self::surely), in its turn.
     pub(super) async fn acquire_in_turn(&self, keys: &[Bytes], args: &[Bytes], call: &Call) -> Result<(Words, bool), Error> {
-        let late = |_| Error::new(Code::Timeout, Outcome::NotApplied, "not sent until the deadline");
-        let mut answered = background::timeout_at(call.deadline, self.order.0.lock()).await.map_err(late)?;
+        let Ok(mut answered) = background::timeout_at(call.deadline, self.order.0.lock()).await else {
+            // Who went ahead waited for a connection, perhaps: its error says more.
+            self.client.ready(Line::Small, call.deadline).await?;
+            return Err(Error::new(Code::Timeout, Outcome::NotApplied, "not sent until the deadline"));
+        };
         self.client.ready(Line::Small, call.deadline).await?;
         let reconnects = self.client.counters().reconnects.load(Ordering::Relaxed);
         let mut acquiring = pin!(self.surely(&ACQUIRE, keys, args, call));

@@ -70,6 +70,10 @@ async fn waiters_of_one_process_come_in_order_while_it_connects_and_sends_the_sc
         rig.proxy.delay(Way::Replies, Duration::from_millis(15));
         rig.say(&["SCRIPT", "FLUSH"]);
         rig.proxy.cut_all();
+        if connected {
+            // Acquires that went out on the lost connection would find their place anew.
+            state(&process).get(&*key).await.unwrap();
+        }
         let order = std::sync::Arc::new(parking_lot::Mutex::new(Vec::new()));
         let mut waiters = Vec::new();
         for number in 0..40 {
@@ -86,6 +90,20 @@ async fn waiters_of_one_process_come_in_order_while_it_connects_and_sends_the_sc
         release(&holder).await;
         join_all(waiters).await.into_iter().for_each(|waiter| waiter.unwrap());
         assert!(order.lock().iter().copied().eq(0..40), "connected before: {connected}: {:?}", order.lock());
+    }
+}
+
+#[tokio::test]
+async fn waiters_that_find_no_server_all_hear_why() {
+    let mut rig = Rig::start(&[]);
+    rig.server.kill().unwrap();
+    let process = rig.process_for("", 500);
+    let locks = process.locks();
+    let errors = join_all((0..5).map(|number| locks.acquire(format!("k{number}"), waiting(10_000)))).await;
+    for error in errors {
+        let error = error.unwrap_err();
+        assert_eq!((error.code(), error.outcome()), (Code::Unavailable, Outcome::NotApplied), "{error}");
+        assert!(error.message().contains("closed the connection"), "{error}");
     }
 }
 
