@@ -22,7 +22,8 @@ pub fn check_across(ops: &[Op], window: &RangeInclusive<u64>) -> Result<u64, Fai
     let under_way: Vec<Op> = first.iter().filter(|op| op.ended.is_none() && op.set.is_some()).copied().collect();
     let mut failure = None;
     for state in held_within(&first, window) {
-        let again = under_way.iter().filter(|op| op.set != Some(state) || state.is_none());
+        // What left that state has happened; unless others put the same value.
+        let again = under_way.iter().filter(|op| op.set != Some(state) || state.is_none() || put_often(ops, state));
         let second: Vec<Op> = again.chain(&after).copied().collect();
         match check(state, &second) {
             Ok(()) => return Ok(newer(&first, state)),
@@ -30,6 +31,10 @@ pub fn check_across(ops: &[Op], window: &RangeInclusive<u64>) -> Result<u64, Fai
         }
     }
     Err(failure.unwrap_or(Failure::GaveUp))
+}
+
+fn put_often(ops: &[Op], state: State) -> bool {
+    ops.iter().filter(|op| op.set == Some(state)).count() > 1
 }
 
 /// What the register may have held at some instant of the window, the newest first.

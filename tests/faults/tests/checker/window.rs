@@ -48,3 +48,13 @@ fn what_was_under_way_may_be_on_either_side() {
     let ops = [put(1, 0, 1), put(2, 12, 25), read(Some(2), 14, 15), read(Some(1), 30, 31), read(Some(2), 32, 33)];
     assert_eq!(check_across(&ops, &(10..=20)).unwrap(), 0, "seen on both sides, as if it had come twice");
 }
+
+#[test]
+fn what_was_under_way_may_put_what_was_there_before() {
+    let delete = Op { client: 2, guard: Guard::Any, set: Some(None), begun: 22, ended: Some(23) };
+    let store = Op { client: 3, guard: Guard::Is(None), set: Some(Some(1)), begun: 12, ended: Some(40) };
+    let ops = [put(1, 0, 1), read(Some(1), 10, 11), store, delete, read(None, 24, 25), read(Some(1), 30, 31)];
+    check_across(&ops, &(10..=20)).unwrap();
+    let ops = [put(1, 0, 1), read(Some(1), 10, 11), delete, read(None, 24, 25), read(Some(1), 30, 31)];
+    check_across(&ops, &(10..=20)).unwrap_err();
+}
