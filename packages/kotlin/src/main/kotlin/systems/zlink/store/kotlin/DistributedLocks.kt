@@ -3,6 +3,7 @@ package systems.zlink.store.kotlin
 import kotlin.time.Duration
 import kotlin.time.Instant
 import kotlinx.coroutines.NonCancellable
+import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.withContext
 import systems.zlink.store.kotlin.internal.ffi.AcquireOperation
 import systems.zlink.store.kotlin.internal.ffi.AttachOperation
@@ -23,16 +24,22 @@ public class DistributedLocks internal constructor(
     /** The project whose locks these are: [Store.ping], [Store.stats] and [Store.close]. */
     public val project: Project,
     private val native: NativeLocks,
-) {
+    private val ownsProject: Boolean = false,
+) : AutoCloseable {
     public companion object {
         /**
-         * Makes a project, without I/O, and gives its locks for one invocation; close its [project] at the end. The arguments are
-         * those of [Project.open].
+         * Makes a project, without I/O, and gives its locks for one invocation; [close] closes it. The arguments are those of
+         * [Project.open].
          *
          * @throws InvalidArgumentException if one of them is outside its limits
          */
         public fun open(url: String, workspace: String, project: String, operationTimeout: Duration? = null): DistributedLocks =
-            Project.open(url, workspace, project, operationTimeout).locks()
+            Project.open(url, workspace, project, operationTimeout).run { DistributedLocks(this, nativeLocks(null), ownsProject = true) }
+    }
+
+    /** Closes the [project], if these locks were made by [open]; others end with their project. It releases no lease. */
+    override fun close() {
+        if (ownsProject) project.close()
     }
 
     /**
@@ -107,7 +114,7 @@ public class DistributedLocks internal constructor(
  * Only one lease of a lock is valid at a time, but a holder may be late: have what the lock guards refuse a [fencingToken] smaller
  * than one it has seen.
  */
-public class LockLease internal constructor(private val native: NativeLease) {
+public class LockLease internal constructor(private val native: NativeLease) : AutoCloseable {
     /** Whoever knows it may renew and release the lease, from any process of the same project: keep it to yourself. */
     public val id: String = native.id()
 
@@ -140,15 +147,23 @@ public class LockLease internal constructor(private val native: NativeLease) {
     }
 
     /**
-     * Frees the lock. After a release that succeeded, doing it again through this object does nothing.
+     * Frees the lock. After a release that succeeded, doing it again through this object does nothing. It begins also in a coroutine
+     * that is cancelled already, and goes on if the wait for it is cancelled, so that it may stand in a `finally`.
      *
      * @throws StoreException.LockLost if the lease was lost or had expired already
      */
     public suspend fun release() {
-        val result = run({ native.release() }, LeaseReleaseOperation::start, { it.wait() }, LeaseReleaseOperation::result)
-        if (result == LeaseReleaseResult.LOST) {
-            throw StoreException.LockLost("the lease was lost or had expired before it was released")
-        }
+        detached(currentCoroutineContext()) {
+            val result = run({ native.release() }, LeaseReleaseOperation::start, { it.wait() }, LeaseReleaseOperation::result)
+            if (result == LeaseReleaseResult.LOST) {
+                throw StoreException.LockLost("the lease was lost or had expired before it was released")
+            }
+        }.await()
+    }
+
+    /** As [release], but blocks the thread meanwhile; an interrupted thread goes on at once, and stays interrupted. */
+    override fun close() {
+        blocking { release() }
     }
 
     override fun toString(): String = "LockLease($namespace/$key, fencingToken=$fencingToken)"

@@ -3,6 +3,7 @@ package systems.zlink.store.kotlin
 import kotlin.time.Duration
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
+import systems.zlink.store.kotlin.internal.ffi.NativeThreads
 import systems.zlink.store.kotlin.internal.ffi.ReadOperation
 import systems.zlink.store.kotlin.internal.ffi.ScanOperation
 import systems.zlink.store.kotlin.internal.ffi.StoreOptions
@@ -33,6 +34,11 @@ import systems.zlink.store.kotlin.internal.ffi.WriteResult as NativeWriteResult
  *
  * Any number of coroutines and threads may use one store. Cancelling a coroutine ends its operation at once: what was not yet sent
  * is never sent, what was sent may or may not happen. Every function may throw [StoreException] besides what it names.
+ *
+ * What comes behind a call runs where the coroutine's dispatcher has it run. A dispatcher that runs tasks where they stand
+ * (`Dispatchers.Unconfined`, an executor that is direct, or that has its callers run what it has no room for) runs it on the calling
+ * thread if the answer was there at once, and else on one of the threads of `Dispatchers.IO`, beyond the limit of that. It is never a
+ * thread that other operations need: code that blocks there holds up nobody else's, however many do.
  */
 public class LocationStore private constructor(private val native: NativeStore) : Store() {
     public companion object {
@@ -70,7 +76,10 @@ public class LocationStore private constructor(private val native: NativeStore) 
      *   the conditions or twice among the mutations
      */
     public suspend fun write(conditions: List<Condition> = emptyList(), mutations: List<Mutation> = emptyList()): WriteResult {
-        val make = { native.write(conditions.mapIndexed(::condition), mutations(mutations)) }
+        val make = {
+            val handed = Handed()
+            native.write(handed.conditions(conditions), handed.mutations(mutations))
+        }
         return when (val result = run(make, WriteOperation::start, { it.wait() }, WriteOperation::result)) {
             is NativeWriteResult.Conflict -> WriteResult.Conflict(instant(result.storeNowMs))
             is NativeWriteResult.Applied ->
@@ -131,26 +140,20 @@ internal fun storeOptions(keyPrefix: String, operationTimeout: Duration?): Store
     return StoreOptions(text("keyPrefix", keyPrefix), operationTimeout?.upToMilliseconds())
 }
 
-private fun condition(at: Int, condition: Condition): NativeCondition = "conditions[$at]".let { place ->
+private fun Handed.conditions(conditions: List<Condition>): List<NativeCondition> = conditions.mapIndexed { at, condition ->
+    val key = text("conditions[$at].key", condition.key)
     when (condition) {
-        is Condition.Missing -> NativeCondition.Missing(text("$place.key", condition.key))
-        is Condition.Version ->
-            NativeCondition.Version(text("$place.key", condition.key), text("$place.expected", condition.expected))
+        is Condition.Missing -> NativeCondition.Missing(key)
+        is Condition.Version -> NativeCondition.Version(key, text("conditions[$at].expected", condition.expected))
     }
 }
 
-private fun mutations(mutations: List<Mutation>): List<NativeMutation> {
-    var size = 0L
-    return mutations.mapIndexed { at, mutation ->
-        val key = text("mutations[$at].key", mutation.key)
-        when (mutation) {
-            is Mutation.Delete -> NativeMutation.Delete(key)
-            is Mutation.Put -> {
-                val bytes = bytes("mutations[$at].bytes", mutation.bytes, before = size)
-                size += bytes.size
-                NativeMutation.Put(key, bytes, mutation.retention?.upToMilliseconds())
-            }
-        }
+private fun Handed.mutations(mutations: List<Mutation>): List<NativeMutation> = mutations.mapIndexed { at, mutation ->
+    val key = text("mutations[$at].key", mutation.key)
+    when (mutation) {
+        is Mutation.Delete -> NativeMutation.Delete(key)
+        is Mutation.Put ->
+            NativeMutation.Put(key, bytes("mutations[$at].bytes", mutation.bytes), mutation.retention?.upToMilliseconds())
     }
 }
 

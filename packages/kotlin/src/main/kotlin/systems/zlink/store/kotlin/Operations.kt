@@ -1,14 +1,16 @@
 package systems.zlink.store.kotlin
 
-import com.sun.jna.CallbackThreadInitializer
-import com.sun.jna.Native
-import kotlin.coroutines.ContinuationInterceptor
-import kotlinx.coroutines.CoroutineDispatcher
+import java.util.concurrent.CountDownLatch
+import kotlin.coroutines.CoroutineContext
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.CoroutineStart
+import kotlinx.coroutines.Deferred
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.ExperimentalCoroutinesApi
+import kotlinx.coroutines.Job
+import kotlinx.coroutines.async
 import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.ensureActive
-import kotlinx.coroutines.withContext
-import systems.zlink.store.kotlin.internal.ffi.uniffiRustFutureContinuationCallbackImpl
 
 /**
  * Makes one suspending call of an operation's steps. The argument errors come first, then the cancellation, then I/O. However it
@@ -17,41 +19,33 @@ import systems.zlink.store.kotlin.internal.ffi.uniffiRustFutureContinuationCallb
 internal suspend inline fun <O : AutoCloseable, R> run(
     make: () -> O,
     start: (O) -> Boolean,
-    crossinline wait: suspend (O) -> Unit,
+    wait: suspend (O) -> Unit,
     result: (O) -> R,
 ): R = translated {
     make().use { operation ->
         currentCoroutineContext().ensureActive()
         if (!start(operation)) {
-            offNativeThreads { wait(operation) }
+            wait(operation)
         }
         result(operation)
     }
 }
 
-/**
- * Waits, and goes on on a thread of the caller's dispatcher. The end of a wait is told on a thread of the native library: where the
- * caller's context does not lead away from it, what comes behind the call would run there and delay the operations of others.
- */
-internal suspend inline fun offNativeThreads(crossinline wait: suspend () -> Unit) {
-    val context = currentCoroutineContext()
-    val dispatcher = context[ContinuationInterceptor] as? CoroutineDispatcher
-    if (dispatcher != null && dispatcher.isDispatchNeeded(context)) {
-        wait()
-    } else {
-        withContext(Dispatchers.Default) { wait() }
-    }
-}
+/** Begins [work] within this call, and lets it go on whatever becomes of who waits for it. */
+internal fun <R> detached(context: CoroutineContext, work: suspend () -> R): Deferred<R> =
+    CoroutineScope(context.minusKey(Job)).async(start = CoroutineStart.UNDISPATCHED) { work() }
 
-/** How the native library's threads come to the virtual machine. */
-internal object NativeThreads {
-    init {
-        // Attached once, not for each call, and as daemons: they keep no process alive.
-        Native.setCallbackThreadInitializer(
-            uniffiRustFutureContinuationCallbackImpl, CallbackThreadInitializer(true, false, "zlink-store"),
-        )
+/** Does [work], and blocks the thread meanwhile. A thread that is interrupted goes on at once, and stays interrupted. */
+@OptIn(ExperimentalCoroutinesApi::class)
+internal fun blocking(work: suspend () -> Unit) {
+    val ended = CountDownLatch(1)
+    val running = detached(Dispatchers.Unconfined, work)
+    running.invokeOnCompletion { ended.countDown() }
+    try {
+        ended.await()
+    } catch (_: InterruptedException) {
+        Thread.currentThread().interrupt()
+        return
     }
-
-    /** Makes sure of it. */
-    fun prepare() {}
+    running.getCompletionExceptionOrNull()?.let { throw it }
 }

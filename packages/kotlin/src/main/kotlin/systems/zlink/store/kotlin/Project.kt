@@ -1,8 +1,11 @@
 package systems.zlink.store.kotlin
 
 import kotlin.time.Duration
+import systems.zlink.store.kotlin.internal.ffi.NativeThreads
 import systems.zlink.store.kotlin.internal.ffi.ProjectOptions
+import systems.zlink.store.kotlin.internal.ffi.DistributedLocks as NativeLocks
 import systems.zlink.store.kotlin.internal.ffi.Project as NativeProject
+import systems.zlink.store.kotlin.internal.ffi.ProjectState as NativeState
 
 /**
  * A project's state and locks: one connection, one life.
@@ -42,7 +45,7 @@ public class Project private constructor(private val native: NativeProject) : St
     override val life: Life = Life(native::ping, native::stats, native::shutdown)
 
     /** The project's state. */
-    public val state: ProjectState = ProjectState(this, native.state())
+    public val state: ProjectState = ProjectState(this, nativeState())
 
     /**
      * The project's locks, for one invocation: it holds at most 16 leases at a time. No I/O.
@@ -50,6 +53,9 @@ public class Project private constructor(private val native: NativeProject) : St
      * @param within the invocation ends so long from now, and no wait for a lock goes on past that; 0 or more
      * @throws InvalidArgumentException if it is negative
      */
-    public fun locks(within: Duration? = null): DistributedLocks =
-        DistributedLocks(this, translated { native.locks(within?.upToMilliseconds()) })
+    public fun locks(within: Duration? = null): DistributedLocks = DistributedLocks(this, nativeLocks(within))
+
+    internal fun nativeLocks(within: Duration?): NativeLocks = translated { native.locks(within?.upToMilliseconds()) }
+
+    internal fun nativeState(): NativeState = native.state()
 }

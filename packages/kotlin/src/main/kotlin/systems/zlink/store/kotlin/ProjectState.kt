@@ -33,16 +33,21 @@ public class ProjectState internal constructor(
     /** The project whose state this is: [Store.ping], [Store.stats] and [Store.close]. */
     public val project: Project,
     private val native: NativeState,
-) {
+    private val ownsProject: Boolean = false,
+) : AutoCloseable {
     public companion object {
         /**
-         * Makes a project, without I/O, and gives its state; close its [project] at the end. The arguments are those of
-         * [Project.open].
+         * Makes a project, without I/O, and gives its state; [close] closes it. The arguments are those of [Project.open].
          *
          * @throws InvalidArgumentException if one of them is outside its limits
          */
         public fun open(url: String, workspace: String, project: String, operationTimeout: Duration? = null): ProjectState =
-            Project.open(url, workspace, project, operationTimeout).state
+            Project.open(url, workspace, project, operationTimeout).run { ProjectState(this, nativeState(), ownsProject = true) }
+    }
+
+    /** Closes the [project], if this was made by [open]; another ends with its project. */
+    override fun close() {
+        if (ownsProject) project.close()
     }
 
     /**

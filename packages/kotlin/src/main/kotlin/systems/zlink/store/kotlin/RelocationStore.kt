@@ -95,7 +95,7 @@ public class RelocationStore private constructor(private val native: NativeStore
      * @param retention how long it lives from the commit on, not from the start of the upload: 1 ms..2^53−1 ms, rounded up to whole ms
      */
     public suspend fun put(reference: String, bytes: ByteArray, retention: Duration): BlobPutResult {
-        val make = { native.put(text("reference", reference), bytes("bytes", bytes), retention.upToMilliseconds()) }
+        val make = { native.put(text("reference", reference), bytes("payload", bytes), retention.upToMilliseconds()) }
         return when (val result = run(make, BlobPutOperation::start, { it.wait() }, BlobPutOperation::result)) {
             is NativePutResult.Stored -> BlobPutResult.Stored(instant(result.expiresAtMs), instant(result.storeNowMs))
             is NativePutResult.AlreadyStored -> BlobPutResult.AlreadyStored(instant(result.expiresAtMs), instant(result.storeNowMs))

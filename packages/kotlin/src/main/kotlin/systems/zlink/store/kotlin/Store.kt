@@ -1,10 +1,6 @@
 package systems.zlink.store.kotlin
 
-import java.util.concurrent.CountDownLatch
 import kotlin.time.Instant
-import kotlinx.coroutines.CoroutineScope
-import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.launch
 import systems.zlink.store.kotlin.internal.ffi.PingOperation
 import systems.zlink.store.kotlin.internal.ffi.Stats as NativeStats
 
@@ -38,24 +34,12 @@ public sealed class Store : AutoCloseable {
      * nothing more.
      */
     public suspend fun shutdown() {
-        translated { offNativeThreads { life.shutdown() } }
+        translated { life.shutdown() }
     }
 
     /** As [shutdown], but blocks the thread meanwhile; an interrupted thread goes on at once, and stays interrupted. */
     override fun close() {
-        val closed = CountDownLatch(1)
-        CoroutineScope(Dispatchers.Unconfined).launch {
-            try {
-                life.shutdown()
-            } finally {
-                closed.countDown()
-            }
-        }
-        try {
-            closed.await()
-        } catch (_: InterruptedException) {
-            Thread.currentThread().interrupt()
-        }
+        blocking { shutdown() }
     }
 }
 

@@ -22,6 +22,7 @@ import systems.zlink.store.kotlin.LockLease
 import systems.zlink.store.kotlin.Project
 import systems.zlink.store.kotlin.ReadResult
 import systems.zlink.store.kotlin.RelocationStore
+import systems.zlink.store.kotlin.StoreException
 import systems.zlink.store.kotlin.internal.ffi.uniffiContinuationHandleMap
 import systems.zlink.store.kotlin.support.PATIENCE
 import systems.zlink.store.kotlin.support.TestServer
@@ -84,9 +85,9 @@ class CancellationTest {
         blobs.read("r")
         store.read("k")
         redis.obey("proxy swallow")
-        for ((name, operation) in operations(lease)) {
-            for (dispatcher in listOf(Dispatchers.Default, Dispatchers.Unconfined)) {
-                val waiting = CoroutineScope(dispatcher).async(start = CoroutineStart.UNDISPATCHED) { operation() }
+        suspend fun endsAtOnce(name: String, operation: suspend () -> Any?) {
+            for (context in listOf(Dispatchers.Default) + runningWhereTheyStand().values) {
+                val waiting = CoroutineScope(context).async(start = CoroutineStart.UNDISPATCHED) { operation() }
                 assertTrue(waiting.isActive, name)
                 val began = TimeSource.Monotonic.markNow()
                 waiting.cancelAndJoin()
@@ -95,9 +96,16 @@ class CancellationTest {
                 assertTrue(began.elapsedNow() < PATIENCE / 2, "$name took ${began.elapsedNow()}")
             }
         }
+        val operations = operations(lease)
+        (operations - "release").forEach { (name, operation) -> endsAtOnce(name, operation) }
         nothingIsUnderWay()
+        // A release goes on.
+        endsAtOnce("release", operations.getValue("release"))
+        assertTrue(project.stats().inFlight > 0)
         redis.obey("proxy heal")
         redis.obey("proxy cut")
+        nothingIsUnderWay()
+        assertTrue(runCatching { project.locks().attach(lease.id) }.exceptionOrNull() is StoreException.LockLost)
         assertTrue(store.read("k") is ReadResult.Missing)
         assertTrue(blobs.read("r") is BlobReadResult.Missing)
         assertNull(project.state.namespace("n").get("k"))
@@ -107,7 +115,7 @@ class CancellationTest {
     fun `a thousand rounds of each operation, cancelled anywhere, leave nothing behind and writes whole`() = test {
         val lease = project.locks().acquire("held", lease = 60.seconds)!!
         // An acquire is followed by its release.
-        for ((name, operation) in operations(lease).filterKeys { it != "release" }) {
+        for ((name, operation) in operations(lease) - "release") {
             val ends = mutableSetOf<String>()
             repeat(1_000) { round ->
                 val running = CoroutineScope(Dispatchers.Default).async(start = CoroutineStart.UNDISPATCHED) { operation() }
@@ -135,7 +143,8 @@ class CancellationTest {
         blobs.read("r")
         val begun = { listOf(store, blobs, project).sumOf { it.stats().operations.values.sum() } }
         val before = begun()
-        for ((name, operation) in operations(lease)) {
+        // A release is sent all the same.
+        for ((name, operation) in operations(lease) - "release") {
             val scope = CoroutineScope(Dispatchers.Default).apply { cancel() }
             val running = scope.async(start = CoroutineStart.UNDISPATCHED) { operation() }
             running.join()
