@@ -37,10 +37,10 @@ public final class DistributedLocks: Sendable {
             result = try await body(lease)
         } catch {
             // The lease ends by expiry if this fails; what the body threw is what its caller is to know.
-            _ = try? await lease.release()
+            _ = try? await lease.releaseWhateverComes()
             throw error
         }
-        if try await lease.release() == .lost {
+        if try await lease.releaseWhateverComes() == .lost {
             throw LockLostError()
         }
         return result
@@ -75,10 +75,13 @@ public final class LockLease: Sendable {
         try await run(native.renew(leaseMs: leaseMs)) { try $0.result() }
     }
 
-    /// Frees the lock. After a release that succeeded, doing it again through this object does nothing. It is done in a task of its own,
-    /// which the cancellation of the caller's does not reach: a task that is cancelled can still clean up.
+    /// Frees the lock. After a release that succeeded, doing it again through this object does nothing.
     public func release() async throws -> LeaseReleaseResult {
-        let native = native
-        return try await Task { try await run(native.release()) { try $0.result() } }.value
+        try await run(native.release()) { try $0.result() }
+    }
+
+    /// Releases in a task of its own, which the cancellation of the caller's does not reach.
+    func releaseWhateverComes() async throws -> LeaseReleaseResult {
+        try await Task { try await self.release() }.value
     }
 }

@@ -8,7 +8,7 @@ import kotlin.time.Instant
 // Limits are the native library's to check; what has no form there is refused here.
 
 /** Beyond any limit, also for a JSON text with much white space. */
-private const val LONGEST_TEXT = 10_000_000
+private const val LONGEST_TEXT = 20_000_000
 
 /** Beyond any limit, and less than a buffer of the native library takes. */
 private const val MOST_BYTES = 1_000_000_000L

@@ -4,6 +4,7 @@ import kotlin.time.Duration
 import kotlin.time.Instant
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.withContext
 import systems.zlink.store.kotlin.internal.ffi.AcquireOperation
 import systems.zlink.store.kotlin.internal.ffi.AttachOperation
@@ -147,12 +148,14 @@ public class LockLease internal constructor(private val native: NativeLease) : A
     }
 
     /**
-     * Frees the lock. After a release that succeeded, doing it again through this object does nothing. It begins also in a coroutine
-     * that is cancelled already, and goes on if the wait for it is cancelled, so that it may stand in a `finally`.
+     * Frees the lock. After a release that succeeded, doing it again through this object does nothing. Once it has
+     * begun it goes on if the wait for it is cancelled. In a coroutine that is cancelled already nothing begins, as of any operation: in
+     * a `finally` it needs `withContext(NonCancellable)`; [close] and [DistributedLocks.withLock] release in any case.
      *
      * @throws StoreException.LockLost if the lease was lost or had expired already
      */
     public suspend fun release() {
+        currentCoroutineContext().ensureActive()
         detached(currentCoroutineContext()) {
             val result = run({ native.release() }, LeaseReleaseOperation::start, { it.wait() }, LeaseReleaseOperation::result)
             if (result == LeaseReleaseResult.LOST) {

@@ -26,7 +26,7 @@ class ArgumentsTest {
     @Test
     fun `what is far too long is refused by name, before anything is copied`() = test {
         val long = "a".repeat(10_000_000)
-        val longer = long + "a"
+        val longer = long + long + "a"
         val large = ByteArray(100_000_000)
         val project = Project.open("memory:", "w", "p")
         val state = project.state.namespace("n")
