@@ -82,6 +82,8 @@ private suspend fun one(number: Int, redis: LocationStore, blobs: RelocationStor
     }
 }
 
+private const val FEW_THREADS = 8
+
 private class State {
     private val heap: Long
     private val resident: Long
@@ -96,8 +98,9 @@ private class State {
         resident = Files.readString(Path.of("/proc/self/statm")).split(' ')[1].toLong() * 4_096
     }
 
+    /** Coroutines' own threads come when there is much to do at one moment, and go when they have been idle for a minute. */
     fun isFlatSince(before: State, bound: Long) =
-        heap - before.heap <= bound && resident - before.resident <= bound && threads <= before.threads
+        heap - before.heap <= bound && resident - before.resident <= bound && threads <= before.threads + FEW_THREADS
 
     fun since(before: State) =
         "heap ${(heap - before.heap) / 1024} KiB, resident ${(resident - before.resident) / 1024} KiB, threads ${threads - before.threads}"
