@@ -139,13 +139,14 @@ fn incompatible(said: String) -> Error {
     Error::new(Code::Incompatible, Outcome::NotApplied, said)
 }
 
-/// What servers say of a command inside a script that they do not know: Redis 7.0, 6.2, Valkey, and who is asked whether a user
-/// may run it.
-const UNKNOWN_IN_SCRIPT: [&str; 4] = [
+/// What servers say of a command inside a script that they do not know: Redis 7.0, 6.2, Valkey, and Redis and Valkey when they are
+/// asked whether a user may run it.
+const UNKNOWN_IN_SCRIPT: [&str; 5] = [
     "Unknown Redis command called from script",
     "Unknown Redis command called from Lua script",
     "Unknown command called from script",
     "Invalid command passed to redis.acl_check_cmd()",
+    "Invalid command passed to server.acl_check_cmd()",
 ];
 
 /// What Redis up to 7.0 says of a command inside a script, without naming it.
