@@ -18,6 +18,7 @@ extension LeaseRenewOperation: NativeOperation {}
 extension PingOperation: NativeOperation {}
 extension ReadOperation: NativeOperation {}
 extension ScanOperation: NativeOperation {}
+extension ShutdownOperation: NativeOperation {}
 extension StateDeleteOperation: NativeOperation {}
 extension StateGetOperation: NativeOperation {}
 extension StateSetOperation: NativeOperation {}
