@@ -33,6 +33,20 @@ pub(super) trait Connector: Send + Sync + 'static {
 type Attempt = Shared<BoxFuture<'static, Result<Arc<Link>, DialError>>>;
 type WeakAttempt = WeakShared<BoxFuture<'static, Result<Arc<Link>, DialError>>>;
 
+/// The attempt that began last. It ends when the last caller that waits for it leaves, and with the deadline of the first one.
+struct Newest {
+    begun: Instant,
+    deadline: Instant,
+    attempt: WeakAttempt,
+}
+
+struct Failed {
+    at: Instant,
+    error: Error,
+    /// A caller had no time left for its attempt: that says nothing about the server, and nobody else waits for that.
+    of_haste: bool,
+}
+
 pub(super) struct Lane<C> {
     connector: Weak<C>,
     state: Mutex<State>,
@@ -41,10 +55,9 @@ pub(super) struct Lane<C> {
 #[derive(Default)]
 struct State {
     current: Option<Arc<Link>>,
-    /// The newest one and its beginning. It ends when the last caller that waits for it leaves.
-    attempt: Option<(Instant, WeakAttempt)>,
+    newest: Option<Newest>,
     failures: u32,
-    failed: Option<(Instant, Error)>,
+    failed: Option<Failed>,
     connected_before: bool,
     closed: bool,
 }
@@ -79,7 +92,7 @@ impl<C: Connector> Lane<C> {
                 Some(Err(DialError { error, lasting: true })) => return Err(error),
                 None if until >= deadline => {
                     // The last failure says more.
-                    let failed = self.state.lock().failed.as_ref().map(|(_, error)| error.clone());
+                    let failed = self.state.lock().failed.as_ref().map(|failed| failed.error.clone());
                     let late = || Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline");
                     return Err(failed.unwrap_or_else(late));
                 }
@@ -100,26 +113,28 @@ impl<C: Connector> Lane<C> {
             return Ok(Next::Link(Arc::clone(link)));
         }
         let now = ambient::monotonic();
-        if let Some((begun, attempt)) = &state.attempt
+        // Who has more time than the first caller of an attempt starts another, so that it is not held up by those who have little.
+        if let Some(Newest { begun, deadline: ends, attempt }) = &state.newest
             && now < *begun + patience
+            && (*ends >= deadline || *ends >= now + patience)
             && let Some(attempt) = attempt.upgrade()
             && attempt.peek().is_none()
         {
             return Ok(Next::Attempt { begun: *begun, attempt });
         }
-        if let Some((failure, error)) = &state.failed
-            && paused != Some(*failure)
+        if let Some(Failed { at, error, of_haste }) = &state.failed
+            && paused != Some(*at)
         {
-            let until = start_of_next(*failure, state.failures, now, deadline);
+            let until = if *of_haste { now } else { start_of_next(*at, state.failures, now, deadline) };
             if deadline.saturating_duration_since(until) < ATTEMPT {
                 return Err(error.clone());
             }
             if until > now {
-                return Ok(Next::Pause { until, failure: *failure });
+                return Ok(Next::Pause { until, failure: *at });
             }
         }
         let attempt = self.attempt(deadline);
-        state.attempt = attempt.downgrade().map(|weak| (now, weak));
+        state.newest = attempt.downgrade().map(|attempt| Newest { begun: now, deadline, attempt });
         Ok(Next::Attempt { begun: now, attempt })
     }
 
@@ -163,8 +178,11 @@ impl<C: Connector> Lane<C> {
             }
             Err(failed) => {
                 tracing::debug!(error = %failed.error, "a connection could not be made");
-                state.failures = state.failures.saturating_add(1);
-                state.failed = Some((ambient::monotonic(), failed.error.clone()));
+                let of_haste = failed.error.code() == Code::Timeout;
+                if !of_haste {
+                    state.failures = state.failures.saturating_add(1);
+                }
+                state.failed = Some(Failed { at: ambient::monotonic(), error: failed.error.clone(), of_haste });
                 Err(failed)
             }
         }
@@ -196,9 +214,9 @@ impl<C: Connector> Lane<C> {
         let mut state = self.state.lock();
         state.closed = true;
         let current = state.current.take();
-        let attempt = state.attempt.take();
+        let newest = state.newest.take();
         drop(state);
-        drop(attempt);
+        drop(newest);
         if let Some(link) = current {
             link.close("the store was closed");
         }

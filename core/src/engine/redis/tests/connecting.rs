@@ -157,6 +157,29 @@ async fn who_can_wait_longer_is_not_bound_by_who_came_first() {
     assert_eq!(long.unwrap(), bytes("PONG"));
 }
 
+/// Seen once under load after 5 s of silence: callers near their deadlines began attempts that could only fail, and those with
+/// more time shared them, and paused after each.
+#[tokio::test]
+async fn who_can_wait_longer_is_not_held_up_by_any_number_of_hasty_callers() {
+    let (_server, proxy) = pair();
+    proxy.delay(zlink_test_servers::Way::Replies, Duration::from_millis(80));
+    let native = native(&proxy.url());
+    let hasty = (0..8).map(|number| {
+        let native = Arc::clone(&native);
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(7 * number)).await;
+            loop {
+                let _ = one(&native, &["PING"], &reading(60)).await;
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+    });
+    let hasty: Vec<_> = hasty.collect();
+    until("the hasty ones try", || proxy.accepted() > 1).await;
+    assert_eq!(one(&native, &["PING"], &reading(1_000)).await.unwrap(), bytes("PONG"));
+    hasty.iter().for_each(|task| task.abort());
+}
+
 #[tokio::test]
 async fn a_name_with_several_addresses_is_tried_until_one_answers() {
     // `localhost` is ::1 and 127.0.0.1 on most machines; the server listens on one of them.
