@@ -342,6 +342,12 @@ bench-core: servers ## core against redis-rs, in one run on one Redis; ROWS="rea
 	@cargo build -q --profile fast -p zlink-bench --bin core
 	@$(call reported,core,target/fast/core $(ROWS))
 
+.PHONY: bench-instructions
+bench-instructions: servers ## the instructions of core's hot paths, by callgrind, against limits; WORKS="memory/read" for some only, UPDATE=1 notes them
+	@tests/tools/install valgrind
+	@cargo build -q --profile fast -p zlink-bench --bin instructions
+	@node $(BENCH)/instructions.mjs target/fast/instructions $(if $(UPDATE),--update) $(WORKS)
+
 .PHONY: bench-languages
 bench-languages: servers build-node build-java build-python build-kotlin ## Node, Java, Python and Kotlin beside each other, in one run; WANTED="node kotlin" for some only
 	@$(call TOOLS,zlink-test-servers) -q
