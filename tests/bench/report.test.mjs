@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { GOALS, judge } from './goals.mjs';
-import { throughputPlot, waitsPlot } from './plots.mjs';
+import { throughputPlot, ticks, waitsPlot } from './plots.mjs';
 import { join, replaced, summary, table } from './report.mjs';
 
 const part = (rows, failed = []) => ({ part: 'node', about: ['a machine'], rows, plots: {}, failed });
@@ -58,12 +58,21 @@ test('a figure without a goal of its own is refused, and what failed is kept', (
   assert.deepEqual(join([part({}, ['read: broken'])]).failed, ['node: read: broken']);
 });
 
-test('plots hold all points', () => {
+test('plots hold all points, within the drawing', () => {
+  // Each series has a sign of its own, and one more in the legend.
+  const signs = (svg) => [0, 1, 2].map((which) => svg.split(`class="fill${which}"`).length - 1);
   const lines = throughputPlot({ title: 'a < b', inFlight: [1, 64], series: { ours: [1_000, 200_000], theirs: [900, 50_000] } });
-  assert.equal(lines.match(/<circle/g).length, 4);
-  assert.ok(lines.includes('a &lt; b') && !/NaN|undefined/.test(lines));
-  const bars = waitsPlot({ title: 't', unit: 'ms', beside: [{ name: 'idle', p99: 0.1, p999: 0.2, worst: 3 }] });
-  assert.ok(bars.includes('idle') && !/NaN|undefined/.test(bars));
+  assert.deepEqual(signs(lines), [3, 3, 0]);
+  assert.ok(lines.includes('a &lt; b') && !/NaN|undefined|Infinity/.test(lines));
+  // What was too short to be told is no figure that a logarithm has.
+  const bars = waitsPlot({ title: 't', unit: 'ms', beside: [{ name: 'idle', p99: 0, p999: 0.2, worst: 3 }] });
+  assert.deepEqual(signs(bars), [2, 2, 2]);
+  assert.ok(bars.includes('idle') && !/NaN|undefined|Infinity/.test(bars));
+});
+
+test('an axis goes from round figures to round figures', () => {
+  assert.deepEqual(ticks(900, 12_000), [500, 1_000, 2_000, 5_000, 10_000, 20_000]);
+  assert.deepEqual(ticks(0.1, 0.3), [0.1, 0.2, 0.5]);
 });
 
 test('the page has a place for the figures', () => {

@@ -146,7 +146,7 @@ async fn waits(results: &mut Results, rig: &Rig, rounds: Rounds) -> Outcome<()> 
     let payload = Bytes::from(vec![b'b'; LARGE]);
     put(&blobs, &payload).await?;
     set(&rival, &payload).await?;
-    let names = ["idle", "full scan", "MGETs", "64 MiB puts", "64 MiB SETs", "64 MiB reads"];
+    let names = ["idle", "full scan", "plain MGETs", "blob puts", "plain SETs", "blob reads"];
     let mut all: [Vec<Duration>; 6] = Default::default();
     let mut p999: [Vec<f64>; 6] = Default::default();
     for _ in 0..rounds.count {
@@ -157,9 +157,9 @@ async fn waits(results: &mut Results, rig: &Rig, rounds: Rounds) -> Outcome<()> 
                 match beside {
                     "idle" => tokio::time::sleep(rounds.each).await,
                     "full scan" => drop(scan(&store).await?),
-                    "MGETs" => drop(mget(&rival).await?),
-                    "64 MiB puts" => put(&blobs, &payload).await?,
-                    "64 MiB SETs" => set(&rival, &payload).await?,
+                    "plain MGETs" => drop(mget(&rival).await?),
+                    "blob puts" => put(&blobs, &payload).await?,
+                    "plain SETs" => set(&rival, &payload).await?,
                     _ => drop(blobs.read(BlobReference::new("busy")?).await?),
                 }
             }
@@ -181,7 +181,7 @@ async fn waits(results: &mut Results, rig: &Rig, rounds: Rounds) -> Outcome<()> 
         median(p999[2].clone())
     );
     results.figures("core/scan/ping", &p999[1], &p999[0], &remarks);
-    let title = "How long another client's PING takes beside scans of 100,000 records and blobs";
+    let title = "How long another client's PING takes beside scans and 64 MiB blobs";
     results.plot("waits", json!({ "title": title, "unit": "ms", "beside": beside }));
     blobs.close().await;
     store.close().await;
