@@ -191,20 +191,10 @@ test-node: servers build-node ## the Node packages and the scenarios, from Node
 	@$(RUN) bench node --test $(BENCH)/report.test.mjs
 	@$(RUN) node env ZLINK_ENGINES=memory,file,redis,redis-client,cluster bash -c 'cd $(NODE) && npm test'
 
-# AddressSanitizer over the native half of Java (bindings-java, and core below it, each of whose accesses is checked), loaded into a
-# virtual machine that runs the examples on the embedded engines. Not covered: the standard library, which is not compiled anew; Redis;
-# the unsafe of bindings-node and bindings-uniffi; leaks, which a virtual machine has many of; ThreadSanitizer, which needs a standard
-# library that is compiled with it. Stable Rust, with what it hides opened by RUSTC_BOOTSTRAP; in a folder of its own. Needs gcc.
-SANITIZED := $(CURDIR)/target/sanitizers/x86_64-unknown-linux-gnu/debug
 .PHONY: test-sanitizers
-test-sanitizers: build-java ## the native library for Java under AddressSanitizer (not part of `make test`)
-	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo build -q --target x86_64-unknown-linux-gnu --target-dir target/sanitizers \
-		-p zlink-store-jni --lib
-	@for example in FirstSteps Actors Turns; do \
-		echo "== $$example under AddressSanitizer"; \
-		ASAN_OPTIONS=detect_leaks=0:handle_segv=0 LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
-			java -Dzlink.store.native.path=$(SANITIZED)/libzlink_store_jni.so -cp "$(JARS)" $(JAVA)/examples/$$example.java > /dev/null; \
-	done
+test-sanitizers: build-java ## the native library for Java under AddressSanitizer, which needs gcc (not part of `make test`)
+	@$(RUN) sanitizers env JAVA_HOME="$$(tests/tools/jdk 17)" tests/sanitizers/run "$(JARS)" \
+		$(MVN) test -Dtest=ConformanceTest -Dsurefire.failIfNoSpecifiedTests=false
 
 # The other two of Node and Java on Sentinel and on a Cluster are part of test-node and of test-java on JDK 25.
 .PHONY: test-topologies
