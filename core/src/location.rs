@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::call::{Gate, Kind, Operation, SMALL, StoreStats};
+use crate::call::{Gate, Kind, Operation, OperationTimeout, SMALL, StoreStats};
 use crate::contract::{Error, Key, ReadResult, ScanRequest, ScanResult, StoreTime, WriteRequest, WriteResult, limits};
 use crate::engine::{Endpoint, LocationEngine, StoreOptions};
 
@@ -32,14 +32,15 @@ impl LocationStore {
         Error: From<E::Error>,
     {
         let endpoint = endpoint.try_into()?;
-        let engine = endpoint.open_location(&options)?;
-        Self::on(engine, options.operation_timeout_ms)
+        // Before the engine, which takes a folder at once.
+        let timeout = OperationTimeout::new(options.operation_timeout_ms)?;
+        Ok(Self::on(endpoint.open_location(&options)?, timeout))
     }
 
     /// A store on an engine at hand.
-    pub(crate) fn on(engine: Arc<dyn LocationEngine>, operation_timeout_ms: u64) -> Result<Self, Error> {
-        let gate = Gate::new(operation_timeout_ms, engine.answers_inline())?;
-        Ok(Self { engine, gate })
+    pub(crate) fn on(engine: Arc<dyn LocationEngine>, timeout: OperationTimeout) -> Self {
+        let gate = Gate::new(timeout, engine.answers_inline());
+        Self { engine, gate }
     }
 
     /// Reads one key: one observation of value, version, expiry and clock.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::call::{BLOBS, Gate, Kind, Operation, SMALL, StoreStats};
+use crate::call::{BLOBS, Gate, Kind, Operation, OperationTimeout, SMALL, StoreStats};
 use crate::contract::{BlobPutResult, BlobReadResult, BlobReference, BlobRenewResult, Error, Payload, Retention, StoreTime};
 use crate::engine::{Endpoint, RelocationEngine, StoreOptions};
 
@@ -25,14 +25,15 @@ impl RelocationStore {
         Error: From<E::Error>,
     {
         let endpoint = endpoint.try_into()?;
-        let engine = endpoint.open_relocation(&options)?;
-        Self::on(engine, options.operation_timeout_ms)
+        // Before the engine, which takes a folder at once.
+        let timeout = OperationTimeout::new(options.operation_timeout_ms)?;
+        Ok(Self::on(endpoint.open_relocation(&options)?, timeout))
     }
 
     /// A store on an engine at hand.
-    pub(crate) fn on(engine: Arc<dyn RelocationEngine>, operation_timeout_ms: u64) -> Result<Self, Error> {
-        let gate = Gate::new(operation_timeout_ms, engine.answers_inline())?;
-        Ok(Self { engine, gate })
+    pub(crate) fn on(engine: Arc<dyn RelocationEngine>, timeout: OperationTimeout) -> Self {
+        let gate = Gate::new(timeout, engine.answers_inline());
+        Self { engine, gate }
     }
 
     /// Puts a blob. Retention counts from the commit, not from the start of the upload.

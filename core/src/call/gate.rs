@@ -14,6 +14,20 @@ use super::{Budget, Call, Cancellation, Operation};
 use crate::contract::{Code, Error, limits};
 use crate::{ambient, background};
 
+/// An operation timeout within its range.
+#[derive(Clone, Copy)]
+pub(crate) struct OperationTimeout(Duration);
+
+impl OperationTimeout {
+    pub(crate) fn new(timeout_ms: u64) -> Result<Self, Error> {
+        if !(1..=limits::MAX_OPERATION_TIMEOUT_MS).contains(&timeout_ms) {
+            let said = format!("must be 1..={} ms, got {timeout_ms}", limits::MAX_OPERATION_TIMEOUT_MS);
+            return Err(Error::argument("operationTimeout", said));
+        }
+        Ok(Self(Duration::from_millis(timeout_ms)))
+    }
+}
+
 pub(crate) struct Gate {
     timeout: Duration,
     inline: bool,
@@ -26,19 +40,15 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// `inline`: the engine answers on the first poll, so no timer is needed.
-    pub(crate) fn new(timeout_ms: u64, inline: bool) -> Result<Arc<Self>, Error> {
-        if !(1..=limits::MAX_OPERATION_TIMEOUT_MS).contains(&timeout_ms) {
-            let said = format!("must be 1..={} ms, got {timeout_ms}", limits::MAX_OPERATION_TIMEOUT_MS);
-            return Err(Error::argument("operationTimeout", said));
-        }
-        Ok(Arc::new(Self {
-            timeout: Duration::from_millis(timeout_ms),
+    pub(crate) fn new(OperationTimeout(timeout): OperationTimeout, inline: bool) -> Arc<Self> {
+        Arc::new(Self {
+            timeout,
             inline,
             closed: AtomicBool::new(false),
             closing: Cancellation::new(),
             idle: Notify::new(),
             counters: Counters::default(),
-        }))
+        })
     }
 
     pub(crate) fn is_inline(&self) -> bool {

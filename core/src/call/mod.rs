@@ -13,7 +13,7 @@ pub use operation::Operation;
 pub use stats::StoreStats;
 
 pub(crate) use budget::{BLOBS, Budget, SMALL};
-pub(crate) use gate::Gate;
+pub(crate) use gate::{Gate, OperationTimeout};
 pub(crate) use stats::{EngineCounters, Kind};
 
 use std::sync::Arc;

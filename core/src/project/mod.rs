@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::call::{Gate, Kind, Operation, SMALL, StoreStats};
+use crate::call::{Gate, Kind, Operation, OperationTimeout, SMALL, StoreStats};
 use crate::contract::{Error, ProjectId, StoreTime, limits};
 use crate::engine::{Endpoint, ProjectEngine};
 
@@ -95,13 +95,15 @@ impl Project {
         Error: From<E::Error>,
     {
         let endpoint = endpoint.try_into()?;
-        Self::on(endpoint.open_project(&id)?, options.operation_timeout_ms)
+        // Before the engine, which takes a folder at once.
+        let timeout = OperationTimeout::new(options.operation_timeout_ms)?;
+        Ok(Self::on(endpoint.open_project(&id)?, timeout))
     }
 
     /// A project on an engine at hand.
-    pub(crate) fn on(engine: Arc<dyn ProjectEngine>, operation_timeout_ms: u64) -> Result<Self, Error> {
-        let gate = Gate::new(operation_timeout_ms, engine.answers_inline())?;
-        Ok(Self { engine, gate })
+    pub(crate) fn on(engine: Arc<dyn ProjectEngine>, timeout: OperationTimeout) -> Self {
+        let gate = Gate::new(timeout, engine.answers_inline());
+        Self { engine, gate }
     }
 
     /// The project's state.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Endpoint, StoreOptions};
+use crate::{Endpoint, Project, ProjectOptions, StoreOptions};
 
 pub(super) fn open(folder: &Path) -> Result<LocationStore, Error> {
     LocationStore::open(Endpoint::File(folder.to_owned()), StoreOptions::default())
@@ -32,6 +32,30 @@ fn listing(folder: &Path) -> Vec<(PathBuf, u64)> {
     }
     files.sort();
     files
+}
+
+/// What is wrong with a construction is found before the folder is touched.
+#[test]
+fn a_wrong_option_leaves_the_folder_alone() {
+    let parent = TempDir::new().unwrap();
+    let (missing, empty) = (parent.path().join("missing"), parent.path().join("empty"));
+    fs::create_dir(&empty).unwrap();
+    for timeout_ms in [0, limits::MAX_OPERATION_TIMEOUT_MS + 1, u64::MAX] {
+        let options = || StoreOptions { operation_timeout_ms: timeout_ms, ..StoreOptions::default() };
+        let of_project = ProjectOptions { operation_timeout_ms: timeout_ms };
+        for path in [&missing, &empty] {
+            let id = ProjectId::new("w", "p").unwrap();
+            for error in [
+                LocationStore::open(Endpoint::File(path.clone()), options()).map(drop).unwrap_err(),
+                RelocationStore::open(Endpoint::File(path.clone()), options()).map(drop).unwrap_err(),
+                Project::open(Endpoint::File(path.clone()), id, of_project).map(drop).unwrap_err(),
+            ] {
+                assert_eq!((error.code(), error.argument_name()), (Code::InvalidArgument, Some("operationTimeout")));
+            }
+        }
+        assert!(!missing.exists(), "made for {timeout_ms} ms");
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0, "made something for {timeout_ms} ms");
+    }
 }
 
 #[tokio::test]

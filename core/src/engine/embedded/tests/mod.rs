@@ -19,7 +19,7 @@ use super::memory::Memory;
 use super::record::Scope;
 use super::storage::{Storage, Table, View};
 use crate::ambient::{self, Ambient};
-use crate::call::Operation;
+use crate::call::{Operation, OperationTimeout};
 use crate::contract::*;
 use crate::engine::{LocationEngine, RelocationEngine};
 use crate::{LocationStore, RelocationStore};
@@ -69,12 +69,12 @@ pub(super) fn in_folder(folder: &Path, clock: &Arc<Set>) -> Result<Arc<Core<File
 
 pub(super) fn location<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> LocationStore {
     let engine: Arc<dyn LocationEngine> = Arc::new(Store::new(Arc::clone(core), Scope::new(prefix)));
-    LocationStore::on(engine, limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap()
+    LocationStore::on(engine, OperationTimeout::new(limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap())
 }
 
 pub(super) fn relocation<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> RelocationStore {
     let engine: Arc<dyn RelocationEngine> = Arc::new(Store::new(Arc::clone(core), Scope::new(prefix)));
-    RelocationStore::on(engine, limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap()
+    RelocationStore::on(engine, OperationTimeout::new(limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap())
 }
 
 /// How long a test waits for what happens in the background.

@@ -5,6 +5,7 @@ use super::super::location::RedisLocation;
 use super::super::project::RedisProject;
 use super::*;
 use crate::ambient::Ambient;
+use crate::call::OperationTimeout;
 use crate::contract::*;
 use crate::{LocationStore, Project, RelocationStore};
 
@@ -40,11 +41,11 @@ async fn a_wrong_clock_of_the_clients_machine_moves_no_expiry() {
         let prefix = KeyPrefix::new("p").unwrap();
         let wrong: Arc<dyn Ambient> = Arc::new(Wrong { ahead });
         let records = RedisLocation::new(client(), &prefix, Arc::clone(&wrong));
-        let records = LocationStore::on(Arc::new(records), 5_000).unwrap();
+        let records = LocationStore::on(Arc::new(records), OperationTimeout::new(5_000).unwrap());
         let blobs = RedisRelocation::new(client(), prefix, Arc::clone(&wrong));
-        let blobs = RelocationStore::on(Arc::new(blobs), 5_000).unwrap();
+        let blobs = RelocationStore::on(Arc::new(blobs), OperationTimeout::new(5_000).unwrap());
         let project = RedisProject::new(client(), &ProjectId::new("w", "p").unwrap(), wrong);
-        let project = Project::on(Arc::new(project), 5_000).unwrap();
+        let project = Project::on(Arc::new(project), OperationTimeout::new(5_000).unwrap());
         let minute = Retention::from_ms(60_000).unwrap();
 
         let key = Key::new("k").unwrap();

@@ -7,6 +7,7 @@ mod queue;
 use std::task::Poll;
 
 use super::*;
+use crate::call::OperationTimeout;
 use crate::engine::ProjectEngine;
 use crate::engine::embedded::project::Scope;
 use crate::{DistributedLocks, LockLease, Project};
@@ -19,7 +20,7 @@ fn project<S: Storage>(core: &Arc<Core<S>>, name: &str) -> Project {
 fn timed<S: Storage>(core: &Arc<Core<S>>, name: &str, timeout_ms: u64) -> Project {
     let id = ProjectId::new("w", name).unwrap();
     let engine: Arc<dyn ProjectEngine> = Arc::new(Store::new(Arc::clone(core), Scope::new(&id)));
-    Project::on(engine, timeout_ms).unwrap()
+    Project::on(engine, OperationTimeout::new(timeout_ms).unwrap())
 }
 
 fn waiting(wait_ms: u64) -> LockOptions {

@@ -11,6 +11,7 @@ use zlink_test_servers::RedisServer;
 use super::super::RedisLocation;
 use super::super::snapshots::Entry;
 use crate::ambient;
+use crate::call::OperationTimeout;
 use crate::contract::*;
 use crate::engine::redis::client::Client;
 use crate::engine::redis::config::RedisConfig;
@@ -130,7 +131,7 @@ fn tapped(url: &str, transactions: bool) -> (LocationStore, Arc<Tap>) {
 pub(super) fn over(transport: Arc<dyn Transport>) -> LocationStore {
     let prefix = KeyPrefix::new("p").unwrap();
     let engine = RedisLocation::new(Client::new(transport), &prefix, ambient::system());
-    LocationStore::on(Arc::new(engine), limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap()
+    LocationStore::on(Arc::new(engine), OperationTimeout::new(limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap())
 }
 
 /// A raw command on a raw connection; the arguments are split at spaces.
