@@ -124,7 +124,9 @@ impl Bridge {
     /// The locks of a project for one invocation, which ends in so many ms if that is said.
     #[napi]
     pub fn locks(&self, project: u32, within_ms: Option<f64>) -> Either<OpenedStore, StoreFailure> {
-        match self.packed.locks(project, within_ms.map(|ms| Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default())) {
+        // What no duration holds is as good as never: it comes from a deadline that is not over.
+        let within = within_ms.map(|ms| Duration::try_from_secs_f64(ms / 1e3).unwrap_or(Duration::MAX));
+        match self.packed.locks(project, within) {
             Ok(number) => Either::A(OpenedStore { number, inline: false }),
             Err(error) => Either::B(failure(&error)),
         }

@@ -342,6 +342,20 @@ describe('locks', () => {
     }
   });
 
+  test('a deadline however far away, or never, cuts nothing', async () => {
+    const project = open();
+    for (const deadline of [Infinity, Number.MAX_VALUE, 2 ** 63, Number.MAX_SAFE_INTEGER, new Date(8.64e15)]) {
+      const held = await project.locks().acquire('k');
+      const waiting = project.locks({ deadline }).acquire('k', { waitMs: 10_000 });
+      await held.release();
+      const lease = await waiting;
+      assert.ok(lease, `${deadline}`);
+      await lease.release();
+    }
+    await project.locks().acquire('k');
+    assert.equal(await project.locks({ deadline: -Infinity }).acquire('k', { waitMs: 10_000 }), null);
+  });
+
   test('arguments of a wrong type are named', async () => {
     const locks = open().locks();
     await assert.rejects(locks.acquire(7), invalid('key'));
