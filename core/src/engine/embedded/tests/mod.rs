@@ -7,6 +7,7 @@ mod memory;
 mod project;
 mod snapshots;
 mod sync;
+mod upkeep;
 
 use std::path::Path;
 use std::sync::Arc;

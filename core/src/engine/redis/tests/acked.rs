@@ -53,6 +53,27 @@ async fn what_is_acknowledged_is_on_the_replica() {
     assert_eq!((rig.proxy.seen("EVAL"), rig.proxy.seen("EVALSHA")), (2, 2));
 }
 
+/// The write was done, and nobody may ask whether a replica has it.
+#[tokio::test]
+async fn without_the_right_to_wait_nothing_is_acknowledged() {
+    let rig = Rig::new().await;
+    rig.primary.say(&["ACL", "SETUSER", "app", "on", ">secret", "~{app}:*", "+@all", "-wait"]);
+    let url = format!("redis://app:secret@{}?min_acked_replicas=1", rig.proxy.address());
+    let store = crate::LocationStore::open(&*url, crate::StoreOptions::with_prefix("app").unwrap()).unwrap();
+    let put = |value: &'static str| {
+        let put = crate::contract::Mutation::put(crate::contract::Key::new("k").unwrap(), value);
+        store.write(crate::contract::WriteRequest::new().mutation(put))
+    };
+    for value in ["1", "2"] {
+        let error = put(value).await.unwrap_err();
+        assert_eq!((error.code(), error.outcome()), (Code::Unauthenticated, Outcome::Unknown), "{error}");
+        assert!(error.message().contains("command WAIT"), "{error}");
+        assert!(rig.primary.say(&["GET", "{app}:r:k"]).text().ends_with(value), "the outcome is unknown since it was done");
+    }
+    rig.primary.say(&["ACL", "SETUSER", "app", "+wait"]);
+    put("3").await.unwrap();
+}
+
 #[tokio::test]
 async fn too_few_replicas_are_an_unknown_outcome() {
     let rig = Rig::new().await;

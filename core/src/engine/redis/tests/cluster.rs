@@ -223,6 +223,14 @@ async fn a_store_whose_slot_is_moving() {
                 assert!(matches!(store.read(key("never")).await.unwrap(), ReadResult::Missing { .. }));
             };
             tokio::join!(futures_util::future::join_all(reads), nothing);
+            if tag == "{p}" && moved > 0 {
+                match hasty.scan(ScanRequest::new("k/", 100)).await {
+                    // The last keys had gone by then.
+                    Ok(ScanResult::Page(page)) => assert_eq!(page.items.len(), 40, "part of what is there"),
+                    Ok(ScanResult::Expired) => panic!("a first page is never expired"),
+                    Err(error) => refused(Err(error), "TRYAGAIN"),
+                }
+            }
             assert!(state.get("entry").await.unwrap().is_some());
             let read = blobs.read(blob.clone()).await.unwrap();
             assert!(matches!(read, BlobReadResult::Found { bytes, .. } if bytes == content));
@@ -234,11 +242,15 @@ async fn a_store_whose_slot_is_moving() {
             // A new record's keys lie on both sides: neither applied nor refused.
             refused(create(&hasty, "late").await, "TRYAGAIN");
         }
-        let (created, ()) = tokio::join!(async { if tag == "{p}" { create(&store, "waits").await } else { Ok(()) } }, async {
+        let created = async { if tag == "{p}" { create(&store, "waits").await } else { Ok(()) } };
+        let ends = async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             tokio::task::block_in_place(|| cluster.end_move(slot, from, to));
-        });
+        };
+        let (created, scanned, ()) = tokio::join!(created, store.scan(ScanRequest::new("k/", 100)), ends);
         created.unwrap();
+        let scanned = scanned.unwrap();
+        assert!(matches!(&scanned, ScanResult::Page(page) if page.items.len() == 40), "{scanned:?}");
     }
     for number in 0..40 {
         see(&store, &format!("k/{number}")).await.unwrap();

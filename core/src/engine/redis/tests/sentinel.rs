@@ -291,3 +291,17 @@ async fn one_that_is_behind_for_good_does_not_outvote_the_others() {
         all_at_new(&native).await;
     }
 }
+
+#[tokio::test]
+async fn of_as_many_on_each_side_the_one_that_is_to_be_had_is_right() {
+    let _turn = turn().await;
+    let (mut gone, there) = (RedisServer::start(&[]).unwrap(), RedisServer::start(&[]).unwrap());
+    gone.kill().unwrap();
+    for named in [[gone.port(), there.port()], [there.port(), gone.port()]] {
+        let sentinels = named.map(|port| naming(&Arc::new(AtomicU16::new(port))));
+        let native = native(&url_of(&sentinels));
+        let set = one(&native, &["SET", "a", &named[0].to_string()], &writing(10_000)).await;
+        assert_eq!(set.unwrap(), bytes("OK"));
+        assert_eq!(there.say(&["GET", "a"]).text(), named[0].to_string());
+    }
+}

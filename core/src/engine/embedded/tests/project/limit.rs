@@ -79,6 +79,7 @@ async fn the_limit<S: Storage>(core: &Arc<Core<S>>, clock: &Set) {
     let creations = join_all((0..150).map(|index| other.set(format!("c{index}"), "1", StateWriteOptions::default()))).await;
     assert_eq!(creations.iter().filter(|result| stored(result.as_ref().unwrap())).count(), 100);
     assert!(!create(&other, "five").await);
+    project.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,6 +97,24 @@ async fn a_hundred_thousand_entries_in_a_folder_and_not_one_more() {
     let folder = TempDir::new().unwrap();
     let clock = Set::at(1_000_000);
     the_limit(&in_folder(folder.path(), &clock).unwrap(), &clock).await;
+
+    // The count is kept with the data, and what expires while nobody has the folder open does not count either.
+    let reopened = || project(&in_folder(folder.path(), &clock).unwrap(), "full");
+    let full = reopened();
+    let entries = full.state().namespace("n").unwrap();
+    assert!(!create(&entries, "again").await);
+    assert_eq!(entries.delete("k20", None).await.unwrap(), StateDeleteResult::Deleted);
+    assert_eq!(entries.delete("k21", None).await.unwrap(), StateDeleteResult::Deleted);
+    assert!(create(&entries, "durable").await);
+    let StateSetResult::Stored(short) = set(&entries, "short", TTL).await else { panic!("there was a place") };
+    assert!(!create(&entries, "again").await);
+    full.close().await;
+    clock.set(short.expires_at.unwrap().unix_ms());
+    let full = reopened();
+    let entries = full.state().namespace("n").unwrap();
+    assert!(create(&entries, "again").await);
+    assert!(!create(&entries, "and-again").await);
+    full.close().await;
 }
 
 #[tokio::test]

@@ -57,6 +57,23 @@ async fn a_page_behind_which_nothing_is_left_is_expired_with_its_snapshot() {
     }
 }
 
+/// A server that was emptied, or came back without its data, ends every scan; what was written since continues none.
+#[tokio::test]
+async fn a_cursor_of_data_that_are_all_gone_is_expired() {
+    for command in ["FLUSHALL", "FLUSHDB"] {
+        let rig = Rig::new().await;
+        fill(&rig, 100).await;
+        let first = rig.begin(50).await;
+        rig.raw::<()>(command).await;
+        assert!(page(&rig.store, next(&first, 50)).await.is_none(), "{command}");
+        fill(&rig, 100).await;
+        let again = rig.begin(50).await;
+        assert!(page(&rig.store, next(&first, 50)).await.is_none(), "{command}, filled again");
+        assert!(page(&rig.other(), next(&first, 50)).await.is_none(), "{command}, by somebody else");
+        assert!(page(&rig.store, next(&again, 50)).await.is_some());
+    }
+}
+
 /// † A first page that misses its snapshot in any step starts a new one.
 #[tokio::test]
 async fn a_first_page_is_never_expired() {
