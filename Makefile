@@ -248,7 +248,7 @@ test-interop: servers build-node interop-java build-python build-kotlin ## what 
 # With the features of all packages, so that nothing is compiled again. Most of these tests wait: many go on side by side, and those of
 # the file engine beside those of Redis.
 CARGO_FAULTS := RUST_TEST_THREADS=12 cargo test --workspace --no-fail-fast
-FAULTS_FILE := $(addprefix --test ,backup cancel checker full growth kill second sync)
+FAULTS_FILE := $(addprefix --test ,backup cancel checker full growth kill reopen second sync)
 FAULTS_REDIS := --test redis
 # What Java has in the long form only: what needs the most time, or is the same as for others.
 LONG_ONLY := $(addprefix --skip java::,cut_at_random_bytes sentinels_promote_a_replica_that_lacks a_cluster_promotes_a_replica_that_lacks \

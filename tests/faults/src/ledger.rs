@@ -1,11 +1,12 @@
 //! What working processes told, and the check of a folder against it: everything acknowledged is there and whole, what was
-//! begun is there whole or not at all, no version comes twice, and time does not run backwards.
+//! begun is there whole or not at all, no version and no fencing token comes twice, and time does not run backwards.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use zlink_store::{
-    BlobReadResult, BlobReference, Endpoint, LocationStore, RelocationStore, ScanRequest, ScanResult, StoreOptions,
+    BlobReadResult, BlobReference, Endpoint, LocationStore, LockOptions, Project, ReleaseResult, RelocationStore, ScanRequest,
+    ScanResult, StoreOptions,
 };
 
 use crate::work::{self, GROUP, Orders};
@@ -16,6 +17,8 @@ pub struct Ledger {
     writers: BTreeMap<usize, Writer>,
     blobs: BTreeMap<u64, Blob>,
     versions: HashMap<String, (usize, u64)>,
+    counted: Counted,
+    locks: Locks,
     time: u64,
     /// Acknowledgements so far.
     pub acknowledged: usize,
@@ -36,6 +39,22 @@ struct Blob {
     put: bool,
     delete_begun: bool,
     deleted: bool,
+}
+
+/// The entry that is counted in.
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    done: u64,
+    begun: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Locks {
+    /// The highest that was told, or seen.
+    token: u64,
+    /// The lease that was granted last: id, token, expiry.
+    held: Option<(String, u64, u64)>,
+    release_begun: bool,
 }
 
 impl Ledger {
@@ -67,6 +86,20 @@ impl Ledger {
             ["done-put", blob] => self.blob(number(blob)).put = true,
             ["begin-delete", blob] => self.blob(number(blob)).delete_begun = true,
             ["done-delete", blob] => self.blob(number(blob)).deleted = true,
+            ["begin-set", version] => {
+                let (version, Counted { done, begun }) = (number(version), &mut self.counted);
+                // A process begins with what it finds.
+                assert!(version == *done + 1 || version == *begun + 1, "{line:?}, after {done} and perhaps {begun}");
+                (*done, *begun) = (version - 1, version);
+            }
+            ["done-set", version] => self.counted.done = number(version),
+            ["granted", token, id, expires] => {
+                let token = number(token);
+                assert!(token > self.locks.token, "{line:?}, after the token {}", self.locks.token);
+                self.locks = Locks { token, held: Some((id.to_owned(), token, number(expires))), release_begun: false };
+            }
+            ["begin-release", _] => self.locks.release_begun = true,
+            ["done-release", _] => self.locks.held = None,
             _ => panic!("what is {line:?}?"),
         }
     }
@@ -112,9 +145,44 @@ impl Ledger {
         };
         let swept = tokio::time::timeout(std::time::Duration::from_secs(60), swept).await;
         assert!(swept.is_ok() && files() == kept.len(), "{} blob files for {} blobs", files(), kept.len());
+        let project = work::project(folder).expect("the folder opens");
+        check_counted(&project, &mut self.counted).await;
+        check_locks(&project, &mut self.locks).await;
+        project.close().await;
         relocation.close().await;
         location.close().await;
     }
+}
+
+/// The entry has the last version that was acknowledged, or one that was begun after it.
+async fn check_counted(project: &Project, told: &mut Counted) {
+    let (namespace, key) = work::COUNTED;
+    let entry = project.state().namespace(namespace).expect("a name").get(key).await.expect("an entry or none");
+    let version = entry.as_ref().map_or(0, |entry| entry.version);
+    assert!(version == told.done || version == told.begun, "version {version} is there: {told:?}");
+    if let Some(entry) = entry {
+        assert_eq!(entry.value.as_str(), version.to_string(), "a torn entry");
+    }
+    *told = Counted { done: version, begun: version };
+}
+
+/// A lease that was granted is there until it is released or expires; the next token is higher than all before it.
+async fn check_locks(project: &Project, told: &mut Locks) {
+    let locks = project.locks();
+    if let Some((id, token, expires)) = told.held.take() {
+        let found = locks.attach(&id).await.expect("a lease or none");
+        let now = project.ping().await.expect("a time").unix_ms();
+        assert!(found.is_some() || told.release_begun || now >= expires, "the lease {id} of token {token} is lost");
+        if let Some(lease) = found {
+            assert_eq!((lease.fencing_token(), lease.expires_at().unix_ms()), (token, expires));
+            let again = locks.acquire(lease.key(), LockOptions::default()).await.expect("an answer");
+            assert!(again.is_none(), "{} is held by two", lease.key());
+        }
+    }
+    let lease = locks.acquire("check", LockOptions::default()).await.expect("an answer").expect("it is free");
+    assert!(lease.fencing_token() > told.token, "the token {} after {}", lease.fencing_token(), told.token);
+    *told = Locks { token: lease.fencing_token(), ..Locks::default() };
+    assert_eq!(lease.release().await.expect("an answer"), ReleaseResult::Released);
 }
 
 /// All keys of a writer are from one commit: the last acknowledged one, or one that was begun after it.

@@ -1,13 +1,13 @@
-//! The work of a process that will be killed: writers that each commit to a group of keys, and one that puts and deletes
-//! blobs. Everything written follows from who wrote it and when, so that a checker knows what must be there.
+//! The work of a process that will be killed: writers that each commit to a group of keys, one that puts and deletes blobs,
+//! one that counts in an entry of state, and one that takes and releases locks. Everything written follows from who wrote it and when, so that a checker knows what must be there.
 
 use std::io::Write;
 use std::path::Path;
 
 use bytes::Bytes;
 use zlink_store::{
-    BlobReference, Condition, Endpoint, Error, Key, LocationStore, Mutation, RelocationStore, Retention, StoreOptions,
-    WriteRequest, WriteResult,
+    BlobReference, Condition, Endpoint, Error, Key, LocationStore, LockOptions, Mutation, Project, ProjectId, ProjectOptions,
+    ReleaseResult, RelocationStore, Retention, StateSetResult, StateWriteOptions, StoreOptions, WriteRequest, WriteResult,
 };
 
 /// Keys of one writer, all changed by each of its commits.
@@ -105,6 +105,9 @@ pub async fn work(folder: &Path, orders: Orders) -> Result<(), Error> {
     if let Some(first) = orders.blob {
         tasks.spawn(move_blobs(relocation, first));
     }
+    let project = project(folder)?;
+    tasks.spawn(count(project.clone()));
+    tasks.spawn(take_turns(project));
     while let Some(ended) = tasks.join_next().await {
         ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
     }
@@ -148,6 +151,50 @@ async fn move_blobs(store: RelocationStore, first: u64) -> Result<(), Error> {
             store.delete(BlobReference::new(reference(old))?).await?;
             tell(&format!("done-delete {old}"));
         }
+    }
+    Ok(())
+}
+
+/// The project of that work, in the same folder.
+///
+/// # Errors
+/// If the folder cannot be opened.
+pub fn project(folder: &Path) -> Result<Project, Error> {
+    let options = ProjectOptions::default().with_operation_timeout_ms(60_000);
+    Project::open(Endpoint::File(folder.to_owned()), ProjectId::new("w", "p")?, options)
+}
+
+/// The entry that is counted in: its value is its version.
+pub const COUNTED: (&str, &str) = ("n", "counted");
+
+async fn count(project: Project) -> Result<(), Error> {
+    let entries = project.state().namespace(COUNTED.0)?;
+    let mut version = entries.get(COUNTED.1).await?.map_or(0, |entry| entry.version);
+    loop {
+        let expected = StateWriteOptions { expected_version: Some(version), ttl_seconds: None };
+        version += 1;
+        tell(&format!("begin-set {version}"));
+        match entries.set(COUNTED.1, version.to_string(), expected).await? {
+            StateSetResult::Stored(entry) if entry.version == version => tell(&format!("done-set {version}")),
+            other => return Err(Error::internal(format!("{version} was set by nobody else: {other:?}"))),
+        }
+    }
+}
+
+async fn take_turns(project: Project) -> Result<(), Error> {
+    for number in 0.. {
+        // What an earlier process has not released is held for a minute.
+        let options = LockOptions { lease_ms: 60_000, ..LockOptions::default() };
+        let lock = format!("{}/{}", std::process::id(), number % 5);
+        let Some(lease) = project.locks().acquire(lock, options).await? else {
+            return Err(Error::internal("a lock that nobody else wants is held"));
+        };
+        tell(&format!("granted {} {} {}", lease.fencing_token(), lease.id(), lease.expires_at().unix_ms()));
+        tell(&format!("begin-release {}", lease.id()));
+        if lease.release().await? != ReleaseResult::Released {
+            return Err(Error::internal("a lease that nobody else knows is lost"));
+        }
+        tell(&format!("done-release {}", lease.id()));
     }
     Ok(())
 }

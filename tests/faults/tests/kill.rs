@@ -1,4 +1,4 @@
-//! A process that works on the file engine is killed, again and again, sometimes while it opens the folder.
+//! A process that works on the file engine, on all four parts of it, is killed, again and again, sometimes while it opens the folder.
 //!
 //! 200 rounds in the long form; `ZLINK_KILL_ROUNDS` is another number of them.
 

@@ -8,6 +8,7 @@ use zlink_test_faults::party::Party;
 use zlink_test_faults::workload::{Load, Plan};
 use zlink_test_servers::{Action, Proxy, Way};
 
+use crate::left::each_value_has_its_expiry;
 use crate::rig::{for_parties, long, server, turn_to_work};
 
 const LOST: &[Code] = &[Code::Unavailable, Code::Timeout];
@@ -33,6 +34,7 @@ async fn cut_before_in_and_after_requests(party: Party) {
     let counts = load.finish("cut before, in and after requests").await;
     assert!(counts.unknown > 20 && counts.acknowledged > 200, "{counts:?}");
     assert!(proxy.accepted() > 30, "only {} connections", proxy.accepted());
+    each_value_has_its_expiry(&server);
 }
 
 async fn cut_at_random_bytes(party: Party) {
@@ -59,6 +61,7 @@ async fn cut_at_random_bytes(party: Party) {
     let counts = load.finish("cut at random bytes").await;
     assert!(counts.unknown > 20 && counts.acknowledged > 200, "{counts:?}");
     assert!(proxy.accepted() > 30, "only {} connections", proxy.accepted());
+    each_value_has_its_expiry(&server);
 }
 
 for_parties!([core Core, node Node, java Java] [cut_before_in_and_after_requests, cut_at_random_bytes]);

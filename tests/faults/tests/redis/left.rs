@@ -34,6 +34,7 @@ pub(crate) fn nothing_stays(server: &RedisServer, prefix: &str) {
         // -2: it is gone by now.
         assert!(left == -2 || u64::try_from(left).is_ok_and(|left| left <= most), "{key} stays for {left} ms");
     };
+    each_value_has_its_expiry(server);
     for key in &keys {
         if let Some(kind) = key.strip_prefix(&stem) {
             match kind.split(':').next() {
@@ -51,4 +52,54 @@ pub(crate) fn nothing_stays(server: &RedisServer, prefix: &str) {
             }
         }
     }
+}
+
+/// Bytes of a record's header: stamp, commit and, in the last eight, its expiry (0 for none).
+const RECORD_HEADER: usize = 18 + 8 + 8;
+/// The expiry in the header of an entry of state: 16 decimal digits.
+const ENTRY_EXPIRY: std::ops::Range<usize> = 48..64;
+
+/// Of all stores and projects: a value that is to expire has an expiry of the server's too, and is where reapers and counts look
+/// for it; one that is not has no expiry. What is kept for locks alone goes by itself.
+///
+/// # Panics
+/// If some command did only a part of that.
+pub(crate) fn each_value_has_its_expiry(server: &RedisServer) {
+    let (mut expiring, mut durable) = (0, 0);
+    for key in server.say(&["KEYS", "*"]).items().iter().map(Value::text) {
+        // One that goes by itself between the questions has none of what is asked for.
+        let gone = || server.say(&["EXISTS", &key]).number() == 0;
+        let by_itself = || server.say(&["PTTL", &key]).number() != -1;
+        let score = |list: &str, name: &str| server.say(&["ZSCORE", list, name]).text();
+        let header = |to: usize| match server.say(&["GETRANGE", &key, "0", &(to - 1).to_string()]) {
+            Value::Bytes(bytes) if bytes.len() == to => Some(bytes),
+            _ => None,
+        };
+        let Some((tag, kind)) = key.split_once("}:") else { continue };
+        let (first, name) = kind.split_once(':').unwrap_or((kind, ""));
+        match (tag.starts_with("zlink-project{"), first) {
+            (false, "r") => {
+                let Some(header) = header(RECORD_HEADER) else { continue };
+                let expires = header[RECORD_HEADER - 8..].iter().any(|byte| *byte != 0);
+                let due = !score(&format!("{tag}}}:x"), name).is_empty();
+                // A name that is looked at in vain stays due for a while.
+                let right = by_itself() == expires && (due || !expires);
+                assert!(right || gone(), "{key}, expiring: {expires}, due: {due}");
+                assert!(!score(&format!("{tag}}}:i"), name).is_empty() || gone(), "{key} is in no scan");
+                if expires { expiring += 1 } else { durable += 1 }
+            }
+            (true, "s") => {
+                let Some(header) = header(ENTRY_EXPIRY.end) else { continue };
+                let expiry: u64 = String::from_utf8_lossy(&header[ENTRY_EXPIRY]).parse().expect("digits");
+                let counted = score(&format!("{tag}}}:x"), name);
+                let right = if expiry == 0 { counted == "inf" } else { counted == expiry.to_string() };
+                assert!((right && by_itself() == (expiry != 0)) || gone(), "{key}, expiry {expiry}, counted until {counted:?}");
+                if expiry == 0 { durable += 1 } else { expiring += 1 }
+            }
+            (true, "l" | "d" | "q" | "w" | "h" | "c") => assert!(by_itself() || gone(), "{key} never goes"),
+            (true, "f" | "t" | "x") | (false, _) => {}
+            (true, _) => panic!("what is {key}?"),
+        }
+    }
+    eprintln!("{expiring} values that expire, {durable} that do not");
 }

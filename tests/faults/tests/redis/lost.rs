@@ -18,7 +18,7 @@ use zlink_test_faults::report::Row;
 use zlink_test_faults::verdict::Counts;
 use zlink_test_servers::{Action, Proxy, RedisServer};
 
-use crate::left::nothing_stays;
+use crate::left::{each_value_has_its_expiry, nothing_stays};
 use crate::rig::{OPERATION_TIMEOUT, for_parties, server, turn_to_work};
 
 /// What is done to a command, and whether the server surely did it.
@@ -429,6 +429,7 @@ async fn projects_take_effect_at_most_once(party: Party) {
         })
     })
     .await;
+    each_value_has_its_expiry(&rig.server);
     rig.finish("an answer or the line lost at each command of state and locks").await;
 }
 
