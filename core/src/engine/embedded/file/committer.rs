@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::MutexGuard;
 
 use super::blobs::Upload;
+use super::crowd::Crowd;
 use super::database::{Meta, Tables};
 use super::disk;
 use super::draft::Round;
@@ -61,7 +62,7 @@ enum Step {
 impl Shared {
     /// Starts the thread.
     pub(super) fn start(self: &Arc<Self>, place: Arc<Place>) -> Result<(), Error> {
-        let committer = Committer { shared: Arc::clone(self), reclaim: Reclaim::default() };
+        let committer = Committer { shared: Arc::clone(self), reclaim: Reclaim::default(), crowd: Crowd::default() };
         let shared = Arc::clone(self);
         let started = thread::Builder::new().name("zlink-store-file".to_owned()).spawn(move || {
             {
@@ -81,6 +82,7 @@ impl Shared {
 struct Committer {
     shared: Arc<Shared>,
     reclaim: Reclaim,
+    crowd: Crowd,
 }
 
 impl Committer {
@@ -177,6 +179,7 @@ impl Committer {
                 thread::sleep(BEHIND);
                 return Step::GoOn(State::Open(open));
             }
+            self.gather();
             return self.round(open);
         }
         let untold = self.shared.front.last_told().unix_ms().saturating_sub(open.view.meta.time.unix_ms());
@@ -203,8 +206,20 @@ impl Committer {
         }
     }
 
+    /// Waits for those who are about to come.
+    fn gather(&mut self) {
+        let mut queue = self.shared.queue.lock();
+        let Some((expected, patience)) = self.crowd.expected(queue.jobs.len()) else { return };
+        let until = ambient::monotonic() + patience;
+        queue.wake_at = expected;
+        while queue.jobs.len() < expected && !queue.stopping && !self.shared.wake.wait_until(&mut queue, until).timed_out() {}
+        queue.wake_at = 0;
+        self.crowd.came(queue.jobs.len() >= expected);
+    }
+
     /// Takes what waits, writes it, and answers.
-    fn round(&self, open: Open) -> Step {
+    fn round(&mut self, open: Open) -> Step {
+        let began = ambient::monotonic();
         let shared = &*self.shared;
         let now = shared.front.stand_still();
         let mut round = Round::new(Arc::clone(&open.view));
@@ -234,6 +249,8 @@ impl Committer {
         let meta = Meta { sequence: round.sequence, time: now, live, ..open.view.meta };
         let written = shared.write(&open.tables, round.take_changes(), &meta);
         let uploads = std::mem::take(&mut round.uploads);
+        let took = ambient::monotonic().saturating_duration_since(began);
+        self.crowd.ended(done.len(), shared.queue.lock().jobs.len(), took);
         match written {
             Ok(()) => {
                 let view = Arc::new(open.tables.view_after(meta));

@@ -9,6 +9,7 @@
 
 pub(super) mod blobs;
 mod committer;
+mod crowd;
 mod database;
 mod disk;
 mod draft;

@@ -41,6 +41,8 @@ pub(super) struct Shared {
 #[derive(Default)]
 pub(super) struct Queue {
     pub(super) jobs: VecDeque<Box<dyn Job>>,
+    /// The thread is woken when so many wait.
+    pub(super) wake_at: usize,
     pub(super) stopping: bool,
 }
 
@@ -67,8 +69,11 @@ impl Shared {
             return job.fail(Error::closed());
         }
         queue.jobs.push_back(job);
+        let enough = queue.jobs.len() >= queue.wake_at;
         drop(queue);
-        self.wake.notify_one();
+        if enough {
+            self.wake.notify_one();
+        }
     }
 
     /// What waits is still committed; then the folder is closed.
