@@ -322,7 +322,7 @@ bench: ## every line of the goals (tests/bench/goals.json), all sides in turn on
 	exit $$status
 
 .PHONY: bench-publish
-bench-publish: ## puts what `make bench` has measured into docs/performance.md
+bench-publish: ## puts what `make bench` has measured into docs/performance.md, and the plots into the README
 	@node $(BENCH)/report.mjs publish
 
 $(BENCH_NODE)/node_modules/.package-lock.json: $(BENCH_NODE)/package-lock.json

@@ -1,16 +1,19 @@
 // Joins what the parts measured (`target/bench/PART.json`), holds it against the goals and writes it down.
 //   report.mjs node          a table of what that part measured just now
 //   report.mjs all           every row of the goals, measured or not; the plots; report.json. Ends with 1 if a part or a row failed
-//   report.mjs publish       the same, put into docs/performance.md between its markers, and the plots beside it
+//   report.mjs publish       the same, put into docs/performance.md between its markers; the plots, into that page and the README
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { costs, figure, GOALS, goalText, resultFile, verdict, writeResult } from './goals.mjs';
 import { throughputPlot, waitsPlot } from './plots.mjs';
 
 const PARTS = ['node', 'java', 'core'];
-const DOCS = fileURLToPath(new URL('../../docs/', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const MARKERS = ['<!-- figures: written by tests/bench/report.mjs -->', '<!-- end of figures -->'];
-const PLOTS = { 'throughput.svg': throughputPlot, 'waits.svg': waitsPlot };
+const PLOTS = {
+  'throughput.svg': { draw: throughputPlot, about: 'Reads a second from Node.js, over operations in flight, against two clients' },
+  'waits.svg': { draw: waitsPlot, about: 'How long another client waits for the server beside scans and blobs' },
+};
 
 /** One result of all parts: `about` lines, `rows` by id, `plots`, and what failed. */
 export function join(parts) {
@@ -26,26 +29,48 @@ export function join(parts) {
   return all;
 }
 
-/** A Markdown table of the goals, with the rows that were not measured if `whole`. */
-export function table({ rows }, whole) {
-  const lines = ['| measured | ours | rival | ratio (rounds) | goal | | remarks |', '|---|---:|---:|---:|---|---|---|'];
-  for (const [id, goal] of GOALS) {
+/** The cells of each line of the goals, with those that were not measured if `whole`. */
+function cells({ rows }, whole) {
+  return [...GOALS].flatMap(([id, goal]) => {
     const result = rows[id];
-    if (!result && !whole) continue;
+    if (!result && !whole) return [];
     const { value, spread, word } = verdict(goal, result);
     const rival = result?.against ?? goal.rival;
-    const cells = [
-      goal.measured,
-      figure(result?.ours, goal.unit),
-      [figure(result?.rival, goal.unit), rival && `(${rival})`].filter(Boolean).join(' '),
-      spread ? `${value} (${spread})` : value,
-      goalText(goal),
-      word,
-      [result && costs(result), result?.remarks].filter(Boolean).join('; '),
-    ];
-    lines.push(`| ${cells.join(' | ')} |`);
-  }
-  return lines.join('\n');
+    return {
+      row: goal.row,
+      figures: [
+        goal.measured,
+        figure(result?.ours, goal.unit),
+        [figure(result?.rival, goal.unit), rival && `(${rival})`].filter(Boolean).join(' '),
+        spread ? `${value} (${spread})` : value,
+        goalText(goal),
+        word,
+      ],
+      remarks: [result && costs(result), result?.remarks].filter(Boolean).join('; '),
+    };
+  });
+}
+
+const line = (cells) => `| ${cells.join(' | ')} |`;
+const HEAD = ['measured', 'ours', 'rival', 'ratio (rounds)', 'goal', ''];
+const RULE = '|---|---:|---:|---:|---|---|';
+
+/** A Markdown table of the goals, with the lines that were not measured if `whole`. */
+export const table = (result, whole) =>
+  [line([...HEAD, 'remarks']), `${RULE}---|`, ...cells(result, whole).map(({ figures, remarks }) => line([...figures, remarks]))].join('\n');
+
+/** The same as a reader of the page wants it: under the goals' own headings, and what is only remarked folded away. */
+export function page(result, plots) {
+  const all = cells(result, true);
+  const lines = all.flatMap(({ row, figures }, i) => [...(row === all[i - 1]?.row ? [] : [line([`**${row}**`, '', '', '', '', ''])]), line(figures)]);
+  const remarked = all.filter(({ remarks }) => remarks).map(({ figures: [measured, , rival], remarks }) => line([measured, rival.replace(/^[^(]*/, ''), remarks]));
+  return [
+    `${summary(result, true)}.`,
+    ...plots.map((file) => `![${PLOTS[file].about}](bench/${file})`),
+    [line(HEAD), RULE, ...lines].join('\n'),
+    result.about.map((about) => `- ${about}`).join('\n'),
+    `<details><summary>What an operation costs the processors, and remarks</summary>\n\n${[line(['measured', 'rival', '']), '|---|---|---|', ...remarked].join('\n')}\n\n</details>`,
+  ].join('\n\n');
 }
 
 export function summary({ rows }, whole) {
@@ -69,25 +94,26 @@ export function replaced(page, section) {
 const read = (part) => (existsSync(resultFile(`${part}.json`)) ? JSON.parse(readFileSync(resultFile(`${part}.json`), 'utf8')) : undefined);
 
 function plotsOf(result) {
-  return Object.entries(PLOTS).flatMap(([file, draw]) => {
+  return Object.entries(PLOTS).flatMap(([file, { draw }]) => {
     const data = result.plots[file.replace('.svg', '')];
     return data ? [[file, draw(data)]] : [];
   });
 }
 
+/** The README shows the plots alone. */
+const shown = (plots) => plots.map((file) => `![${PLOTS[file].about}](docs/bench/${file})`).join('\n\n');
+
 function publish(result) {
   const plots = plotsOf(result);
-  mkdirSync(`${DOCS}bench`, { recursive: true });
-  for (const [file, svg] of plots) writeFileSync(`${DOCS}bench/${file}`, svg);
-  const section = [
-    `${summary(result, true)}.\n`,
-    result.about.map((line) => `- ${line}`).join('\n'),
-    '',
-    table(result, true),
-    ...plots.map(([file]) => `\n![${file.replace('.svg', '')}](bench/${file})`),
-  ].join('\n');
-  const page = `${DOCS}performance.md`;
-  writeFileSync(page, replaced(readFileSync(page, 'utf8'), section));
+  mkdirSync(`${ROOT}docs/bench`, { recursive: true });
+  for (const [file, svg] of plots) writeFileSync(`${ROOT}docs/bench/${file}`, svg);
+  const files = plots.map(([file]) => file);
+  for (const [name, section] of [
+    ['docs/performance.md', page(result, files)],
+    ['README.md', shown(files)],
+  ]) {
+    writeFileSync(`${ROOT}${name}`, replaced(readFileSync(`${ROOT}${name}`, 'utf8'), section));
+  }
 }
 
 function main(what) {

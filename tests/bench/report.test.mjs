@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { GOALS, judge } from './goals.mjs';
 import { throughputPlot, ticks, waitsPlot } from './plots.mjs';
-import { join, replaced, summary, table } from './report.mjs';
+import { join, page, replaced, summary, table } from './report.mjs';
 
 const part = (rows, failed = []) => ({ part: 'node', about: ['a machine'], rows, plots: {}, failed });
 const lines = (text) => text.split('\n').slice(2);
@@ -75,9 +75,20 @@ test('an axis goes from round figures to round figures', () => {
   assert.deepEqual(ticks(0.1, 0.3), [0.1, 0.2, 0.5]);
 });
 
-test('the page has a place for the figures', () => {
-  const page = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8');
-  const once = replaced(page, 'figures');
-  assert.equal(replaced(once, 'figures'), once);
+test('the page shows every line under the heading of its goal, and the remarks apart', () => {
+  const [[id, { row, measured }]] = GOALS;
+  const shown = page(join([part({ [id]: { ours: [9], rival: [1], remarks: 'a remark' } })]), ['waits.svg']);
+  for (const { measured } of GOALS.values()) assert.ok(shown.includes(`| ${measured} |`), measured);
+  assert.equal(shown.split(`**${row}**`).length, 2);
+  assert.ok(shown.includes('](bench/waits.svg)') && shown.includes('- node: a machine'));
+  assert.ok(shown.indexOf(`| ${measured} | (`) > shown.indexOf('<details>') && shown.indexOf('a remark') > shown.indexOf('<details>'));
+});
+
+test('the pages have a place for the figures', () => {
+  for (const name of ['docs/performance.md', 'README.md']) {
+    const text = readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+    const once = replaced(text, 'figures');
+    assert.equal(replaced(once, 'figures'), once);
+  }
   assert.throws(() => replaced('no markers', ''), /markers/);
 });
