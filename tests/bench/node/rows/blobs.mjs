@@ -32,10 +32,24 @@ export async function blobs(results, rig) {
     const payload = Buffer.alloc(mib << 20, 'b');
     const { put, tidy } = putting(store, payload);
     const most = MOST_MIB / mib;
-    const puts = await row({ ours: put, plain: () => redis.set('plain', payload, { expiration }) }, 1, { serverCpu, most, tidy });
+    // New strings, as the blobs are new: what replaces another finds the server's memory warm.
+    let plain = 0;
+    const puts = await row(
+      { ours: put, plain: () => redis.set(`plain/${plain++}`, payload, { expiration }) },
+      1,
+      {
+        serverCpu,
+        most,
+        async tidy() {
+          await tidy();
+          while (plain > 0) await redis.del(`plain/${--plain}`);
+        },
+      },
+    );
     results.speed(`node/blob/put/${mib}`, puts.ours, puts.plain, { scale: mib });
     const reference = { value: `read/${mib}` };
     await store.put(reference, payload, RETENTION_MS);
+    await redis.set('plain', payload);
     const whole = (bytes) => {
       if (bytes.length !== payload.length) throw new Error(`${bytes.length} of ${payload.length} bytes`);
     };
