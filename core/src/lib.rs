@@ -33,6 +33,7 @@ mod location;
 pub mod packed;
 mod project;
 mod relocation;
+pub mod runtime;
 
 pub use background::spawn;
 pub use call::{Cancellation, Operation, StoreStats, UnderWay};
