@@ -20,7 +20,7 @@ use super::retry::Retry;
 use super::scans::Scans;
 use super::stores::Stores;
 use crate::ambient::{self, Ambient};
-use crate::call::{Cancellation, Gate, Kind, Operation, SMALL};
+use crate::call::{Cancellation, Gate, Kind, Operation, OperationTimeout, SMALL};
 use crate::contract::{Error, Key, ReadResult, ScanRequest, ScanResult, WriteRequest, WriteResult};
 
 /// How much longer than its own deadline an operation may take, so that the deadline's own error is what its caller gets.
@@ -50,7 +50,8 @@ impl Core {
         let owner = OwnerId(ambient::random(&*ambient));
         let timeout = times.operation_timeout + GRACE;
         let longest = crate::contract::limits::MAX_OPERATION_TIMEOUT_MS;
-        let gate = Gate::new(u64::try_from(timeout.as_millis()).unwrap_or(longest).min(longest), false)?;
+        let timeout = OperationTimeout::new(u64::try_from(timeout.as_millis()).unwrap_or(longest).min(longest))?;
+        let gate = Gate::new(timeout, false);
         Ok(Self {
             stores,
             times,
