@@ -2,12 +2,12 @@
 //! that run with them alone (`conformance.rs`).
 
 use zlink_store::{
-    BlobReference, Code, Error, Key, KeyPrefix, LocationStore, LockOptions, Project, ProjectId, ProjectOptions, RelocationStore,
-    StoreOptions,
+    BlobReference, Code, Error, Key, KeyPrefix, LocationStore, LockOptions, Mutation, Outcome, Project, ProjectId,
+    ProjectOptions, RelocationStore, Retention, StateWriteOptions, StoreOptions, WriteRequest,
 };
 use zlink_test_conformance::place::{Engine, Places};
 use zlink_test_conformance::scenario::{Scenario, run, scenarios};
-use zlink_test_servers::{RedisServer, rights};
+use zlink_test_servers::{RedisServer, Settings, rights};
 
 /// A right to run a command, and a scenario that fails without it.
 const NEEDED_BY: &[(&str, &str)] = &[
@@ -120,4 +120,49 @@ async fn without_the_keys_of_each_kind_of_store() {
         blobs.close().await;
         project.close().await;
     }
+}
+
+/// With `min_acked_replicas`. Each commit stands by the time WAIT is refused, so nobody may be told that it was not applied.
+#[tokio::test]
+async fn who_may_not_wait_for_replicas_is_told_so_and_commits_are_unknown() {
+    let primary = RedisServer::start(&[]).unwrap();
+    let replica = RedisServer::with(Settings { replica_of: Some(primary.port()), ..Settings::default() }).unwrap();
+    let url = format!("redis://app:secret@127.0.0.1:{}?min_acked_replicas=1", primary.port());
+    let options = || StoreOptions { key_prefix: KeyPrefix::new("app").unwrap(), operation_timeout_ms: 10_000 };
+    for may_wait in [false, true] {
+        let more = may_wait.then_some("+wait");
+        let words: Vec<_> =
+            ["ACL", "SETUSER", "app", "reset", "on", ">secret"].into_iter().chain(rights::of_data()).chain(more).collect();
+        assert_eq!(primary.say(&words).text(), "OK");
+        let records = LocationStore::open(&url, options()).unwrap();
+        let blobs = RelocationStore::open(&url, options()).unwrap();
+        let project = Project::open(&url, ProjectId::new("w", "p").unwrap(), ProjectOptions::default()).unwrap();
+        let state = project.state().namespace("n").unwrap();
+        let (key, reference) = (|| Key::new("k").unwrap(), || BlobReference::new("b").unwrap());
+        let minute = Retention::from_ms(60_000).unwrap();
+        let writes = [
+            ("put", records.write(WriteRequest::new().mutation(Mutation::put(key(), "v"))).await.map(drop)),
+            ("blob put", blobs.put(reference(), "bytes", minute).await.map(drop)),
+            ("renew", blobs.renew(reference(), minute).await.map(drop)),
+            ("set", state.set("k", "1", StateWriteOptions::default()).await.map(drop)),
+            ("acquire", project.locks().acquire("l", LockOptions::default()).await.map(drop)),
+        ];
+        for (what, result) in writes {
+            if may_wait {
+                assert!(result.is_ok(), "{what}: {result:?}");
+                continue;
+            }
+            let error = result.expect_err(what);
+            assert_eq!((error.code(), error.outcome()), (Code::Unauthenticated, Outcome::Unknown), "{what}: {error}");
+            assert!(error.message().contains("the ACL user may not run the command WAIT"), "{what}: {error}");
+        }
+        // What only looks waits for nobody.
+        records.read(key()).await.unwrap();
+        blobs.read(reference()).await.unwrap();
+        state.get("k").await.unwrap();
+        records.close().await;
+        blobs.close().await;
+        project.close().await;
+    }
+    drop(replica);
 }
