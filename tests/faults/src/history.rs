@@ -188,6 +188,7 @@ impl Log {
             }
             Outcome::Unknown => {
                 self.counts.unknown += 1;
+                *self.counts.unknown_errors.entry(error.code().as_str()).or_default() += 1;
                 Lost::Unknown
             }
         }

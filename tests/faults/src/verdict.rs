@@ -68,6 +68,8 @@ pub struct Counts {
     pub lost: u64,
     /// Failures by code.
     pub errors: BTreeMap<&'static str, u64>,
+    /// Those of which nobody knows, by code.
+    pub unknown_errors: BTreeMap<&'static str, u64>,
 }
 
 /// Judges what happened, prints the counts, adds them to the table of the run, and gives them back.

@@ -4,6 +4,7 @@
 
 mod participant;
 mod project;
+mod store;
 mod wire;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use zlink_store::{
 
 use self::participant::Remote;
 pub use self::project::{Entry, Grant, Locks, Project, Set, State};
+pub use self::store::{Own, Store};
 
 /// A result under way. It begins when it is first polled; dropped, it is cancelled.
 pub type Answer<T> = BoxFuture<'static, Result<T, Error>>;
@@ -91,13 +93,7 @@ fn ms(time: Duration) -> u64 {
 }
 
 /// A Location Store of some language.
-#[derive(Clone, Debug)]
-pub enum Location {
-    /// The core's own.
-    Core(LocationStore),
-    /// A binding's.
-    Remote(Remote),
-}
+pub type Location = Store<LocationStore>;
 
 impl Location {
     /// As the core's.
@@ -135,32 +131,10 @@ impl Location {
         };
         Box::pin(async move { answer.await.map(drop) })
     }
-
-    /// How many operations the store counts as under way; a binding's does not tell.
-    pub fn in_flight(&self) -> usize {
-        match self {
-            Self::Core(store) => store.stats().in_flight,
-            Self::Remote(_) => 0,
-        }
-    }
-
-    /// Closes it.
-    pub async fn close(&self) {
-        match self {
-            Self::Core(store) => store.close().await,
-            Self::Remote(remote) => remote.close().await,
-        }
-    }
 }
 
 /// A Relocation Store of some language.
-#[derive(Clone, Debug)]
-pub enum Relocation {
-    /// The core's own.
-    Core(RelocationStore),
-    /// A binding's.
-    Remote(Remote),
-}
+pub type Relocation = Store<RelocationStore>;
 
 impl Relocation {
     /// As the core's.
@@ -201,22 +175,6 @@ impl Relocation {
         match self {
             Self::Core(store) => Box::pin(store.delete(reference)),
             Self::Remote(remote) => remote.ask("blobDelete", json!({ "reference": reference.as_str() }), |_| Ok(())),
-        }
-    }
-
-    /// How many operations the store counts as under way; a binding's does not tell.
-    pub fn in_flight(&self) -> usize {
-        match self {
-            Self::Core(store) => store.stats().in_flight,
-            Self::Remote(_) => 0,
-        }
-    }
-
-    /// Closes it.
-    pub async fn close(&self) {
-        match self {
-            Self::Core(store) => store.close().await,
-            Self::Remote(remote) => remote.close().await,
         }
     }
 }

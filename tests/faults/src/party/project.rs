@@ -9,19 +9,13 @@ use zlink_store::{
 };
 
 use super::participant::Remote;
-use super::{Answer, Party, ms, wire};
+use super::{Answer, Party, Store, ms, wire};
 
 const WORKSPACE: &str = "acme";
 const NAMESPACE: &str = "load";
 
 /// A project.
-#[derive(Clone, Debug)]
-pub enum Project {
-    /// The core's own.
-    Core(zlink_store::Project),
-    /// A binding's.
-    Remote(Remote),
-}
+pub type Project = Store<zlink_store::Project>;
 
 /// One namespace of its state.
 #[derive(Clone, Debug)]
@@ -112,14 +106,6 @@ impl Project {
         match self {
             Self::Core(project) => Locks::Core(project.locks()),
             Self::Remote(remote) => Locks::Remote(*remote, remote.number()),
-        }
-    }
-
-    /// Closes it.
-    pub async fn close(&self) {
-        match self {
-            Self::Core(project) => project.close().await,
-            Self::Remote(remote) => remote.close().await,
         }
     }
 }
