@@ -6,7 +6,7 @@ use zlink_store::{LockOptions, Namespace, UnderWay, limits};
 
 use crate::error::StoreError;
 use crate::lease::LockLease;
-use crate::operation::{Running, Unwanted, operation};
+use crate::operation::{GiveBack, Running, Unwanted, operation};
 use crate::options::{ProjectOptions, optional};
 use crate::project::Project;
 
@@ -81,4 +81,5 @@ fn give_back(lease: Option<zlink_store::LockLease>, under_way: Option<UnderWay>)
     }
 }
 
-pub(crate) const GIVE_BACK: Unwanted<Option<zlink_store::LockLease>> = Unwanted::GiveBack(give_back);
+pub(crate) const GIVE_BACK: Unwanted<Option<zlink_store::LockLease>> =
+    Unwanted::GiveBack(GiveBack { holds: Option::is_some, give_back });

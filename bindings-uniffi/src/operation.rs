@@ -28,9 +28,22 @@ pub(crate) enum Unwanted<T> {
     Drop,
     /// It goes on to its end.
     Finish,
-    /// It is dropped; what it had got is given back. It counts as under way until its answer is taken or given back, so that its
-    /// store can still do that.
-    GiveBack(fn(T, Option<UnderWay>)),
+    /// It is dropped; what it had got is given back.
+    GiveBack(GiveBack<T>),
+}
+
+/// How what an operation had got is given back.
+pub(crate) struct GiveBack<T> {
+    /// Whether there is anything to give back. With that it counts as under way until its answer is taken or given back, so that
+    /// its store can still do it.
+    pub(crate) holds: fn(&T) -> bool,
+    pub(crate) give_back: fn(T, Option<UnderWay>),
+}
+
+impl<T> Unwanted<T> {
+    fn keeps(&self, answer: &Result<T, Error>) -> bool {
+        matches!((self, answer), (Self::GiveBack(back), Ok(got)) if (back.holds)(got))
+    }
 }
 
 struct Slot<T: 'static> {
@@ -86,7 +99,8 @@ impl<T: Send + 'static> Running<T> {
                     Unwanted::Drop | Unwanted::Finish => None,
                 };
                 if let Poll::Ready(answer) = poll(&mut operation, &mut Context::from_waker(Waker::noop())) {
-                    *state = State::Ended(answer, under_way);
+                    let kept = under_way.filter(|_| self.slot.unwanted.keeps(&answer));
+                    *state = State::Ended(answer, kept);
                     return true;
                 }
                 *state = State::Begun(Begun { operation, under_way, task: None, told });
@@ -160,7 +174,7 @@ impl<T: Send + 'static> Slot<T> {
                 task.into_iter().for_each(Waker::wake);
                 return told;
             }
-            (State::Ended(Ok(got), under_way), Unwanted::GiveBack(give_back)) => give_back(got, under_way),
+            (State::Ended(Ok(got), under_way), Unwanted::GiveBack(back)) => (back.give_back)(got, under_way),
             (State::Made(_) | State::Ended(..) | State::Over, _) => {}
         }
         None
@@ -205,7 +219,7 @@ impl<T: Send + 'static> Future for Drive<T> {
             begun.task = Some(context.waker().clone());
             return Poll::Pending;
         };
-        let under_way = begun.under_way.take();
+        let under_way = begun.under_way.take().filter(|_| self.0.unwanted.keeps(&answer));
         let over = std::mem::replace(&mut *state, State::Ended(answer, under_way));
         drop(state);
         if let State::Begun(Begun { operation, told, .. }) = over {

@@ -144,6 +144,23 @@ async fn a_closing_waits_until_a_lease_is_taken() {
     tokio::time::timeout(Duration::from_secs(4), closing).await.unwrap();
 }
 
+/// An answer that holds nothing keeps nobody waiting, whoever comes for it late.
+#[tokio::test]
+async fn a_closing_waits_for_no_answer_that_holds_nothing() {
+    let project = project("operation-nothing");
+    let held = acquire(&project, 0);
+    held.wait().await;
+    let held = held.take().unwrap().unwrap();
+    let (busy, waiting) = (acquire(&project, 0), acquire(&project, 10_000));
+    busy.wait().await;
+    assert!(!waiting.start());
+    tokio::time::timeout(Duration::from_secs(4), project.close()).await.unwrap();
+    assert!(busy.take().unwrap().is_none());
+    waiting.wait().await;
+    assert_eq!(waiting.take().unwrap_err().code(), "CLOSED");
+    drop(held);
+}
+
 #[tokio::test]
 async fn the_place_of_an_acquire_is_free_once_it_is_cancelled() {
     let project = project("operation-places");

@@ -5,6 +5,7 @@ import ctypes
 import gc
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -41,6 +42,36 @@ def test_a_loop_that_watches_no_descriptors_works_too(url, prefix):
     while any(thread.name == "zlink-store-ends" for thread in threading.enumerate()):
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, WithoutReaders])
+def test_a_loop_that_is_left_with_somebody_waiting_goes(redis, prefix, make_loop):
+    project = zs.Project(redis.url, workspace="w", project=prefix)
+
+    async def leaves():
+        held = await project.locks().acquire("k")
+        waiting = asyncio.create_task(project.locks().acquire("k", wait_ms=10_000))
+        while project.stats().in_flight == 0 and not waiting.done():
+            await asyncio.sleep(0.01)
+        assert not waiting.done()
+        return held, weakref.ref(waiting)
+
+    loop = make_loop()
+    held, waiting = loop.run_until_complete(leaves())
+    loop.close()
+    left = weakref.ref(loop)
+    del loop
+    end = time.monotonic() + 30
+    while left() is not None or waiting() is not None:
+        gc.collect()
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+    async def closes():
+        await held.release()
+        await asyncio.wait_for(project.close(), 4)
+
+    asyncio.run(closes())
 
 
 def test_a_thousand_loops_leave_no_descriptor_behind(redis, prefix):

@@ -23,7 +23,7 @@ pub fn check_across(ops: &[Op], window: &RangeInclusive<u64>) -> Result<u64, Fai
     let mut failure = None;
     for state in held_within(&first, window) {
         // What left that state has happened; unless others put the same value.
-        let may_come = state.is_none() || put_often(ops, state);
+        let may_come = state.is_none() || put_often(&first, state);
         let again = under_way.iter().filter(|op| may_come || op.set != Some(state));
         let second: Vec<Op> = again.chain(&after).copied().collect();
         match check(state, &second) {

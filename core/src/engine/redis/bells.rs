@@ -137,6 +137,8 @@ impl Bells {
         let mut state = self.state.lock();
         if state.refused.as_deref() != Some(error.message()) {
             state.refused = Some(error.message().to_owned());
+            // Who listens to us may use our locks.
+            drop(state);
             tracing::warn!(%error, "waiters for locks are not woken, since nobody can listen for releases: they ask three times a second");
         }
     }

@@ -40,6 +40,14 @@ struct Newest {
     attempt: WeakAttempt,
 }
 
+impl State {
+    /// For who waited until its deadline: the last failure says more.
+    fn late(&self) -> Error {
+        let late = || Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline");
+        self.failed.as_ref().map_or_else(late, |failed| failed.error.clone())
+    }
+}
+
 struct Failed {
     at: Instant,
     error: Error,
@@ -91,10 +99,7 @@ impl<C: Connector> Lane<C> {
                 Some(Ok(link)) => return Ok(link),
                 Some(Err(DialError { error, lasting: true })) => return Err(error),
                 None if until >= deadline => {
-                    // The last failure says more.
-                    let failed = self.state.lock().failed.as_ref().map(|failed| failed.error.clone());
-                    let late = || Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline");
-                    return Err(failed.unwrap_or_else(late));
+                    return Err(self.state.lock().late());
                 }
                 // `next` knows whether there is time for another attempt.
                 Some(Err(_)) | None => {}
@@ -133,6 +138,9 @@ impl<C: Connector> Lane<C> {
                 return Ok(Next::Pause { until, failure: *at });
             }
         }
+        if deadline <= now {
+            return Err(state.late());
+        }
         let attempt = self.attempt(deadline);
         state.newest = attempt.downgrade().map(|attempt| Newest { begun: now, deadline, attempt });
         Ok(Next::Attempt { begun: now, attempt })
@@ -167,12 +175,13 @@ impl<C: Connector> Lane<C> {
                 let again = std::mem::replace(&mut state.connected_before, true);
                 state.failures = 0;
                 state.failed = None;
+                // Before anybody finds the new one.
+                if again {
+                    connector.reconnected();
+                }
                 drop(state);
                 if let Some(old) = old {
                     old.retire();
-                }
-                if again {
-                    connector.reconnected();
                 }
                 Ok(link)
             }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -26,6 +27,8 @@ class Operation(_ends.Ending, Protocol[_Result]):
 _home: int | None = None
 # What is done once there is one.
 _at_first: list[Callable[[], None]] = []
+# Of both.
+_lock = threading.Lock()
 
 
 def enter() -> None:
@@ -44,6 +47,9 @@ def _forked() -> ForkedError:
 
 
 def _after_fork() -> None:
+    # Another thread may have held it.
+    global _lock
+    _lock = threading.Lock()
     if _home is None:
         return
     # Objects of the parent that are collected here must not touch what its threads may have held at the fork.
@@ -59,11 +65,12 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def once_opened(work: Callable[[], None]) -> None:
     """Does `work` as soon as this process has opened a store: nothing native is there to be forked before that."""
-    if _home is None:
-        _at_first.append(work)
-    else:
-        enter()
-        work()
+    with _lock:
+        if _home is None:
+            _at_first.append(work)
+            return
+    enter()
+    work()
 
 
 def translated(error: Any) -> StoreError:
@@ -93,10 +100,13 @@ def opened(function: Callable[[], _Given]) -> _Given:
     """Makes the call that opens a store."""
     global _home
     store = call(function)
-    if _home is None:
-        _home = os.getpid()
-        while _at_first:
-            _at_first.pop(0)()
+    with _lock:
+        if _home is None:
+            _home = os.getpid()
+        waiting = list(_at_first)
+        _at_first.clear()
+    for work in waiting:
+        work()
     return store
 
 

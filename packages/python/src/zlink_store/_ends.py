@@ -44,6 +44,7 @@ class Ends:
             loop.add_reader(descriptor, self._drain)
         except NotImplementedError:
             # The loop watches no descriptors.
+            _watched.add(self)
             arguments = (weakref.ref(loop), weakref.ref(self), self._queue)
             threading.Thread(target=_watch, args=arguments, name="zlink-store-ends", daemon=True).start()
 
@@ -80,36 +81,53 @@ class Ends:
                 future.exception()
 
 
-_of_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Ends] = weakref.WeakKeyDictionary()
+# Whoever waits knows the loop: what knows the waiting must not be held from here, or a loop that is left with somebody waiting
+# would stay for ever. The loop itself holds it, by its reader.
+_of_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[Ends]] = weakref.WeakKeyDictionary()
+# Those that a thread watches, until their loop is closed.
+_watched: set[Ends] = set()
 
 
 def of_running_loop() -> Ends:
     """Those of the running loop, which only that loop's thread asks for."""
     loop = asyncio.get_running_loop()
-    ends = _of_loops.get(loop)
+    known = _of_loops.get(loop)
+    ends = known() if known is not None else None
     if ends is None:
-        ends = _of_loops[loop] = Ends(loop)
+        ends = Ends(loop)
+        _of_loops[loop] = weakref.ref(ends)
     return ends
 
 
 def fail_all(error: BaseException) -> None:
     """There will be no more ends in this process."""
-    for ends in list(_of_loops.values()):
-        ends.fail(error)
+    for known in list(_of_loops.values()):
+        ends = known()
+        if ends is not None:
+            ends.fail(error)
 
 
 def _watch(loop: weakref.ref[asyncio.AbstractEventLoop], ends: weakref.ref[Ends], queue: _native.EndedOperations) -> None:
-    while True:
-        queue.block(_PATIENCE_MS)
-        numbers = queue.take()
-        there, told = loop(), ends()
-        if there is None or told is None or there.is_closed():
-            return
-        if numbers:
-            try:
-                there.call_soon_threadsafe(told.tell, numbers)
-            except RuntimeError:
-                # It was closed: nobody waits any more.
-                return
-        # Neither is kept alive by a thread that waits.
-        del there, told
+    try:
+        while _watch_once(loop, ends, queue):
+            pass
+    finally:
+        told = ends()
+        if told is not None:
+            _watched.discard(told)
+
+
+def _watch_once(loop: weakref.ref[asyncio.AbstractEventLoop], ends: weakref.ref[Ends], queue: _native.EndedOperations) -> bool:
+    # The loop is not kept alive by a thread that waits.
+    queue.block(_PATIENCE_MS)
+    numbers = queue.take()
+    there, told = loop(), ends()
+    if there is None or told is None or there.is_closed():
+        return False
+    if numbers:
+        try:
+            there.call_soon_threadsafe(told.tell, numbers)
+        except RuntimeError:
+            # It was closed: nobody waits any more.
+            return False
+    return True

@@ -58,3 +58,11 @@ fn what_was_under_way_may_put_what_was_there_before() {
     let ops = [put(1, 0, 1), read(Some(1), 10, 11), delete, read(None, 24, 25), read(Some(1), 30, 31)];
     check_across(&ops, &(10..=20)).unwrap_err();
 }
+
+/// Who puts it again later has nothing to do with what was left.
+#[test]
+fn what_was_left_does_not_come_again_by_itself() {
+    let under_way = Op { client: 2, guard: Guard::Any, set: Some(Some(7)), begun: 12, ended: None };
+    let ops = [under_way, read(Some(7), 30, 31), put(8, 32, 33), read(Some(7), 34, 35), put(7, 40, 41)];
+    check_across(&ops, &(10..=20)).unwrap_err();
+}

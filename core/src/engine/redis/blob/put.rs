@@ -77,9 +77,6 @@ impl RedisRelocation {
             hasher.update(&bytes);
             pieces.push(bytes);
         }
-        if pieces.is_empty() {
-            pieces.push(Bytes::new());
-        }
         let upload = Upload::new(&*self.0.ambient);
         let uploaded: Vec<Bytes> = keys.uploaded(upload, pieces.len()).collect();
         let finish = self.finish(keys, upload, hasher.finalize(), payload.size(), retention);
@@ -266,6 +263,9 @@ fn left_ms(call: &Call) -> u64 {
 
 async fn piece(payload: &Payload, range: Range<usize>) -> Result<Bytes, Error> {
     let length = range.len();
+    if length == 0 {
+        return Ok(Bytes::new());
+    }
     let bytes = payload.range(range).await.map_err(|error| error.with_outcome(Outcome::NotApplied))?;
     if bytes.len() != length {
         return Err(Error::internal("a payload handed over another number of bytes than asked").with_outcome(Outcome::NotApplied));
@@ -273,6 +273,7 @@ async fn piece(payload: &Payload, range: Range<usize>) -> Result<Bytes, Error> {
     Ok(bytes)
 }
 
+/// One for each segment, so one for an empty blob as well.
 fn ranges(size: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..size).step_by(SEGMENT).map(move |start| start..(start + SEGMENT).min(size))
+    (0..size.max(1)).step_by(SEGMENT).map(move |start| start..(start + SEGMENT).min(size))
 }

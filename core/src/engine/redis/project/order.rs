@@ -1,7 +1,8 @@
 //! Acquires that may wait go out in the order in which they were begun, and so come into the queues in it.
 //!
 //! On a connection that is there, to a server that knows the script, they do by themselves. While it is being made, or the script's
-//! text is under way, a newcomer could overtake those who wait for that: so one acquire goes ahead alone then.
+//! text is under way, a newcomer could overtake those who wait for that: so one acquire goes ahead alone then. (Where a server forgets its scripts while its
+//! connections stay, those who come meanwhile may overtake those who repeat theirs.)
 
 use std::pin::pin;
 use std::sync::atomic::Ordering;

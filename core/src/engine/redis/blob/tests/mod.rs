@@ -26,8 +26,8 @@ use crate::engine::redis::native::Native;
 use crate::engine::redis::tests::tap::Tap;
 use crate::engine::{Engine, RelocationEngine};
 
-/// A size for each way to put a blob: one segment, several at once, and a few at a time.
-const WAYS: [usize; 3] = [10, 3 * SEGMENT, AT_ONCE + 1];
+/// A size for each way to put a blob: nothing, one segment, several at once, and a few at a time.
+const WAYS: [usize; 4] = [0, 10, 3 * SEGMENT, AT_ONCE + 1];
 const TIMEOUT: Duration = Duration::from_secs(20);
 const MINUTE: u64 = 60_000;
 

@@ -107,6 +107,21 @@ async fn waiters_that_find_no_server_all_hear_why() {
     }
 }
 
+/// Nor is a server that answers nobody asked once for each of them.
+#[tokio::test]
+async fn waiters_that_wait_in_turn_for_a_silent_server_share_its_connections() {
+    let rig = Rig::start(&[]);
+    rig.proxy.swallow();
+    let process = rig.process_for("", 500);
+    let locks = process.locks();
+    let errors = join_all((0..16).map(|number| locks.acquire(format!("k{number}"), waiting(10_000)))).await;
+    for error in errors {
+        let error = error.unwrap_err();
+        assert_eq!((error.code(), error.outcome()), (Code::Timeout, Outcome::NotApplied), "{error}");
+    }
+    assert!(rig.proxy.accepted() < 10, "{} connections", rig.proxy.accepted());
+}
+
 #[tokio::test]
 async fn who_waits_for_nothing_goes_behind_nobody_and_is_not_queued() {
     let rig = Rig::start(&[]);
