@@ -26,6 +26,12 @@ pub(crate) fn random<const N: usize>(ambient: &dyn Ambient) -> [u8; N] {
     bytes
 }
 
+/// Between half and all of `time`, so that those who met once do not meet again.
+pub(crate) fn jittered(time: Duration, ambient: &dyn Ambient) -> Duration {
+    let [dice] = random(ambient);
+    time / 2 + time * u32::from(dice) / 512
+}
+
 /// The monotonic clock: for deadlines and latencies only, never for expiry.
 #[expect(clippy::disallowed_methods, reason = "this is the module that may")]
 pub(crate) fn monotonic() -> Instant {

@@ -15,7 +15,7 @@ pub extern "system" fn Java_Planted_none(_env: *mut c_void, _class: *mut c_void)
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_Planted_writePastTheEnd(_env: *mut c_void, _class: *mut c_void) {
     let mut bytes = black_box(vec![0_u8; 16]);
-    // Unsound on purpose.
+    // SAFETY: none: this is the fault that must be reported, the byte behind the last.
     unsafe { black_box(bytes.as_mut_ptr().add(16)).write(1) };
     black_box(bytes);
 }
@@ -25,6 +25,6 @@ pub extern "system" fn Java_Planted_readAfterFree(_env: *mut c_void, _class: *mu
     let bytes = black_box(vec![1_u8; 16]);
     let first = black_box(bytes.as_ptr());
     drop(bytes);
-    // Unsound on purpose.
+    // SAFETY: none: this is the fault that must be reported, a byte that is not ours any more.
     black_box(unsafe { first.read() });
 }

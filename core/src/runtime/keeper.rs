@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::core::Core;
 use super::lease::Renewal;
-use super::retry::jittered;
+use crate::ambient::jittered;
 use crate::contract::Error;
 use crate::{ambient, background};
 

@@ -56,6 +56,12 @@ pub(super) fn object(kind: ObjectKind, id: &GlobalId) -> Result<Key, Error> {
     Key::new(format!("{}{id}", objects(kind)))
 }
 
+/// Which id an object's key names.
+pub(super) fn id_of(kind: ObjectKind, key: &Key) -> Result<GlobalId, Error> {
+    let id = key.as_str().strip_prefix(objects(kind)).and_then(|id| GlobalId::new(id).ok());
+    id.ok_or_else(foreign)
+}
+
 fn foreign() -> Error {
     Error::new(Code::Incompatible, Outcome::NotApplied, "a key among the location runtime's was not written by one")
 }

@@ -174,19 +174,8 @@ impl Lease {
     pub(super) async fn release(&self, stores: &Stores, random: &dyn Ambient, deadline: Instant) -> Result<(), Error> {
         let generation = self.state.lock().generation;
         self.lose(generation);
-        let mut retry = Retry::until(deadline);
-        loop {
-            let ReadResult::Found(value) = stores.read(self.key.clone(), deadline).await? else { return Ok(()) };
-            let request = WriteRequest::new()
-                .condition(Condition::Version { key: self.key.clone(), expected: value.version })
-                .mutation(Mutation::delete(self.key.clone()));
-            match stores.write(request, deadline).await {
-                Ok(WriteResult::Applied { .. }) => return Ok(()),
-                Ok(WriteResult::Conflict { .. }) => {}
-                Err(error) => retry.failed(error)?,
-            }
-            retry.pause(random).await?;
-        }
+        // The key has the owner's id: nobody else writes there.
+        stores.delete_ours(&self.key, |_| Ok(true), random, deadline).await
     }
 
     fn put(&self, generation: u64, condition: Condition) -> WriteRequest {
@@ -195,8 +184,7 @@ impl Lease {
     }
 
     fn adopt(&self, generation: u64, value: StoredValue, asked: Instant) {
-        let until = value.expires_at.unwrap_or(value.store_now).unix_ms();
-        let remaining = Duration::from_millis(until.saturating_sub(value.store_now.unix_ms()));
+        let remaining = remaining(&value);
         self.hold(generation, value.version, asked, remaining, value.store_now);
     }
 
@@ -220,6 +208,12 @@ impl Lease {
         }
         Renewal::Lost
     }
+}
+
+/// How long a lease's record stood when it was read.
+pub(super) fn remaining(value: &StoredValue) -> Duration {
+    let until = value.expires_at.unwrap_or(value.store_now).unix_ms();
+    Duration::from_millis(until.saturating_sub(value.store_now.unix_ms()))
 }
 
 fn refused() -> Error {

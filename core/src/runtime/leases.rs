@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use super::core::Core;
 use super::keys;
+use super::lease::remaining;
 use super::record::{LeaseRecord, OwnerId, Record};
 use crate::ambient;
 use crate::contract::{Condition, Error, Mutation, ReadResult};
@@ -87,9 +88,7 @@ impl Core {
             ReadResult::Missing { .. } => Seen { generation: None, until: asked + self.times.polling_interval },
             ReadResult::Found(value) => {
                 let generation = Some(LeaseRecord::decode(&value.bytes)?.generation);
-                let ends = value.expires_at.unwrap_or(value.store_now).unix_ms();
-                let remaining = std::time::Duration::from_millis(ends.saturating_sub(value.store_now.unix_ms()));
-                Seen { generation, until: asked + self.times.polling_interval.min(remaining) }
+                Seen { generation, until: asked + self.times.polling_interval.min(remaining(&value)) }
             }
         })
     }

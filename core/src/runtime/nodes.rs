@@ -125,23 +125,8 @@ impl Core {
         let _turn = self.nodes_turn(deadline).await?;
         // From here on nothing publishes it again.
         self.nodes.ours.lock().remove(node);
-        let key = keys::node(node)?;
-        let mut retry = Retry::until(deadline);
-        loop {
-            let ReadResult::Found(value) = self.stores.read(key.clone(), deadline).await? else { return Ok(()) };
-            if NodeRecord::decode(&value.bytes)?.owner != self.lease.owner {
-                return Ok(());
-            }
-            let request = WriteRequest::new()
-                .condition(Condition::Version { key: key.clone(), expected: value.version })
-                .mutation(Mutation::delete(key.clone()));
-            match self.stores.write(request, deadline).await {
-                Ok(WriteResult::Applied { .. }) => return Ok(()),
-                Ok(WriteResult::Conflict { .. }) => {}
-                Err(error) => retry.failed(error)?,
-            }
-            retry.pause(&*self.ambient).await?;
-        }
+        let is_ours = |bytes: &[u8]| Ok(NodeRecord::decode(bytes)?.owner == self.lease.owner);
+        self.stores.delete_ours(&keys::node(node)?, is_ours, &*self.ambient, deadline).await
     }
 
     /// Publishes again what does not stand under the lease as it is now.

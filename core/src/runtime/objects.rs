@@ -11,7 +11,7 @@ use super::lease::MAX_GENERATION;
 use super::names::{NodeId, StableType};
 use super::object::{ClaimResult, ObjectClaim, ObjectEntry, ObjectId, ObjectState, ReserveResult};
 use super::record::{ObjectPhase, ObjectRecord};
-use crate::contract::{Error, Key, StoreTime};
+use crate::contract::{Error, Key, Outcome, StoreTime};
 
 impl Core {
     pub(super) async fn reserve(
@@ -134,7 +134,10 @@ impl Core {
                 self.objects.doubt(&key, false);
                 Ok(ClaimResult::Lost)
             }
-            Err(error) => Err(self.after_giving(&key, error)),
+            Err(error) => {
+                self.not_given(&key, &error);
+                Err(error)
+            }
         }
     }
 
@@ -146,12 +149,11 @@ impl Core {
     }
 
     /// An object that was not given away is held as before; one of which that is not known waits to be settled.
-    pub(super) fn after_giving(&self, key: &Key, error: Error) -> Error {
+    pub(super) fn not_given(&self, key: &Key, error: &Error) {
         match error.outcome() {
-            crate::contract::Outcome::NotApplied => self.objects.doubt(key, false),
-            crate::contract::Outcome::Unknown => self.unsettled.notify_one(),
+            Outcome::NotApplied => self.objects.doubt(key, false),
+            Outcome::Unknown => self.unsettled.notify_one(),
         }
-        error
     }
 
     /// Ends this claim's hold; another claim's on the same id stays.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::stores::unavailable;
-use crate::ambient::{self, Ambient};
+use crate::ambient::{self, Ambient, jittered};
 use crate::background;
 use crate::contract::{Error, Outcome};
 
@@ -52,10 +52,4 @@ impl Retry {
         background::sleep_until(next).await;
         Ok(())
     }
-}
-
-/// Between a half and all of `time`, so that those who met do not meet again.
-pub(super) fn jittered(time: Duration, random: &dyn Ambient) -> Duration {
-    let [dice] = ambient::random::<1>(random);
-    time / 2 + time / 2 * u32::from(dice) / 255
 }

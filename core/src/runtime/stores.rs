@@ -11,10 +11,13 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::provider::{LocationProvider, RelocationProvider};
+use super::retry::Retry;
+use crate::ambient::{self, Ambient};
+use crate::background;
 use crate::contract::{
-    Code, Error, Key, Outcome, ReadResult, ScanRequest, ScanResult, StoreTime, Version, WriteRequest, WriteResult,
+    Code, Condition, Error, Key, Mutation, Outcome, ReadResult, ScanRequest, ScanResult, StoreTime, Version, WriteRequest,
+    WriteResult,
 };
-use crate::{ambient, background};
 
 pub(super) struct Stores {
     location: Arc<dyn LocationProvider>,
@@ -81,6 +84,32 @@ impl Stores {
 
     pub(super) async fn scan(&self, request: ScanRequest, deadline: Instant) -> Result<ScanResult, Error> {
         self.call("scan", Outcome::NotApplied, deadline, || self.location.scan(request)).await
+    }
+
+    /// Deletes a record while it is ours, under the version it was read with; one that is not, or is gone, is left as it is.
+    pub(super) async fn delete_ours(
+        &self,
+        key: &Key,
+        is_ours: impl Fn(&[u8]) -> Result<bool, Error>,
+        random: &dyn Ambient,
+        deadline: Instant,
+    ) -> Result<(), Error> {
+        let mut retry = Retry::until(deadline);
+        loop {
+            let ReadResult::Found(value) = self.read(key.clone(), deadline).await? else { return Ok(()) };
+            if !is_ours(&value.bytes)? {
+                return Ok(());
+            }
+            let request = WriteRequest::new()
+                .condition(Condition::Version { key: key.clone(), expected: value.version })
+                .mutation(Mutation::delete(key.clone()));
+            match self.write(request, deadline).await {
+                Ok(WriteResult::Applied { .. }) => return Ok(()),
+                Ok(WriteResult::Conflict { .. }) => {}
+                Err(error) => retry.failed(error)?,
+            }
+            retry.pause(random).await?;
+        }
     }
 
     /// `doubt`: what to say of a call that ended without an answer of the store's.

@@ -59,7 +59,7 @@ impl Core {
         match &moved {
             Ok(MoveResult::Moved | MoveResult::Lost) => _ = self.lost(&key, &held),
             Ok(MoveResult::TargetUnavailable) => self.objects.doubt(&key, false),
-            Err(error) => _ = self.after_giving(&key, error.clone()),
+            Err(error) => self.not_given(&key, error),
         }
         moved
     }

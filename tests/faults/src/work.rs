@@ -1,5 +1,6 @@
 //! The work of a process that will be killed: writers that each commit to a group of keys, one that puts and deletes blobs,
-//! one that counts in an entry of state, and one that takes and releases locks. Everything written follows from who wrote it and when, so that a checker knows what must be there.
+//! one that counts in an entry of state, and one that takes and releases locks. Everything written follows from who wrote it
+//! and when, so that a checker knows what must be there.
 
 use std::io::Write;
 use std::path::Path;

@@ -40,14 +40,6 @@ struct Newest {
     attempt: WeakAttempt,
 }
 
-impl State {
-    /// For who waited until its deadline: the last failure says more.
-    fn late(&self) -> Error {
-        let late = || Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline");
-        self.failed.as_ref().map_or_else(late, |failed| failed.error.clone())
-    }
-}
-
 struct Failed {
     at: Instant,
     error: Error,
@@ -68,6 +60,14 @@ struct State {
     failed: Option<Failed>,
     connected_before: bool,
     closed: bool,
+}
+
+impl State {
+    /// For who waited until its deadline: the last failure says more.
+    fn late(&self) -> Error {
+        let late = || Error::new(Code::Timeout, Outcome::NotApplied, "not connected until the deadline");
+        self.failed.as_ref().map_or_else(late, |failed| failed.error.clone())
+    }
 }
 
 impl<C: Connector> Lane<C> {
@@ -260,8 +260,7 @@ fn start_of_next(failed: Instant, failures: u32, now: Instant, deadline: Instant
 
 /// Between half and all of `pause`.
 pub(super) fn jittered(pause: Duration) -> Duration {
-    let [random] = ambient::random(&*ambient::system());
-    pause / 2 + pause * u32::from(random) / 512
+    ambient::jittered(pause, &*ambient::system())
 }
 
 fn closed() -> DialError {

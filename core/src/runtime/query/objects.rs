@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use super::pages::{Page, PageRequest};
 use super::token::Fingerprint;
-use crate::contract::{Code, Error, Outcome, ScanItem};
+use crate::contract::{Error, ScanItem};
 use crate::runtime::core::Core;
 use crate::runtime::keys;
-use crate::runtime::names::{GlobalId, MeshName, StableType};
+use crate::runtime::names::{MeshName, StableType};
 use crate::runtime::object::{ObjectEntry, ObjectId, ObjectKind};
 use crate::runtime::objects::entry;
 use crate::runtime::record::{ObjectPhase, ObjectRecord, Record};
@@ -46,14 +46,13 @@ impl Core {
         request: PageRequest,
         deadline: Instant,
     ) -> Result<Page<ObjectEntry>, Error> {
-        let (filter, prefix) = (&filter, keys::objects(filter.object_kind));
+        let filter = &filter;
         let pick = |items: Vec<ScanItem>| async move {
             let mut wanted = Vec::new();
             for item in items {
                 let record = ObjectRecord::decode(&item.value.bytes)?;
                 if filter.wants(&record) {
-                    let id = item.key.as_str().strip_prefix(prefix).unwrap_or_default();
-                    let global_id = GlobalId::new(id).map_err(|_| foreign())?;
+                    let global_id = keys::id_of(filter.object_kind, &item.key)?;
                     wanted.push((ObjectId { kind: record.kind, global_id }, record));
                 }
             }
@@ -63,10 +62,6 @@ impl Core {
                 |(id, record): (ObjectId, ObjectRecord)| entry(id, &record, live.has(record.owner, record.lease_generation));
             Ok(wanted.into_iter().map(seen).collect())
         };
-        self.page(prefix, &filter.fingerprint(), request, deadline, pick).await
+        self.page(keys::objects(filter.object_kind), &filter.fingerprint(), request, deadline, pick).await
     }
-}
-
-fn foreign() -> Error {
-    Error::new(Code::Incompatible, Outcome::NotApplied, "an object's id was not written by a location runtime")
 }

@@ -13,12 +13,12 @@ use futures_util::future::BoxFuture;
 use super::objects::ObjectFilter;
 use super::pages::{Page, PageRequest};
 use super::topology::{TopologyEntry, TopologyFilter};
+use crate::ambient::jittered;
 use crate::call::{Kind, Operation};
 use crate::contract::{Code, Error};
 use crate::runtime::core::Core;
 use crate::runtime::names::NodeId;
 use crate::runtime::object::ObjectEntry;
-use crate::runtime::retry::jittered;
 use crate::{ambient, background};
 
 /// Longest pause between two looks while the store fails.

@@ -69,8 +69,12 @@ pub(super) fn in_folder(folder: &Path, clock: &Arc<Set>) -> Result<Arc<Core<File
 }
 
 pub(super) fn location<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> LocationStore {
+    timed_location(core, prefix, limits::DEFAULT_OPERATION_TIMEOUT_MS)
+}
+
+fn timed_location<S: Storage>(core: &Arc<Core<S>>, prefix: &str, timeout_ms: u64) -> LocationStore {
     let engine: Arc<dyn LocationEngine> = Arc::new(Store::new(Arc::clone(core), Scope::new(prefix)));
-    LocationStore::on(engine, OperationTimeout::new(limits::DEFAULT_OPERATION_TIMEOUT_MS).unwrap())
+    LocationStore::on(engine, OperationTimeout::new(timeout_ms).unwrap())
 }
 
 pub(super) fn relocation<S: Storage>(core: &Arc<Core<S>>, prefix: &str) -> RelocationStore {

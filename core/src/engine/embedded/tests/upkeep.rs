@@ -30,8 +30,7 @@ async fn an_upkeep_that_is_longer_than_the_operation_timeout_holds_up_no_operati
     for from in (0..DEAD).step_by(limits::MAX_WRITE_KEYS) {
         filling.write(dead(from)).await.unwrap();
     }
-    let engine: Arc<dyn LocationEngine> = Arc::new(Store::new(Arc::clone(&core), Scope::new("")));
-    let store = LocationStore::on(engine, OperationTimeout::new(TIMEOUT_MS).unwrap());
+    let store = timed_location(&core, "", TIMEOUT_MS);
     let batches = Arc::new(AtomicUsize::new(0));
     core.storage.faults().set({
         let batches = Arc::clone(&batches);

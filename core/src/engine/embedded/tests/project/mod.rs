@@ -7,7 +7,6 @@ mod queue;
 use std::task::Poll;
 
 use super::*;
-use crate::call::OperationTimeout;
 use crate::engine::ProjectEngine;
 use crate::engine::embedded::project::Scope;
 use crate::{DistributedLocks, LockLease, Project};
